@@ -1,0 +1,1 @@
+//! Shape, rank, dtype and bytes of an array without touching its data.

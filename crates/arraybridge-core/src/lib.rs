@@ -1,0 +1,50 @@
+#![doc = include_str!("../README.md")]
+
+mod any;
+mod by_value;
+mod convert;
+mod copy;
+mod device;
+pub mod dlpack;
+mod dtype;
+mod error;
+mod function;
+mod geometry;
+mod host;
+mod layout;
+mod library;
+mod memory;
+pub mod ops;
+mod payload;
+mod record;
+mod registry;
+mod route;
+mod stack;
+
+pub use any::AnyArray;
+pub use convert::{Convert, HostViewExt, to};
+pub use device::*;
+pub use dtype::*;
+pub use error::*;
+pub use host::*;
+pub use layout::*;
+pub use library::{
+    ArrayLibrary, Availability, Declaration, Decline, DeclineReason, Description, DeviceScope,
+    Library, NativeArray, Obstacle, require_device, roles,
+};
+pub use record::{ConversionObserver, ConversionRecord, ObserverGuard, ObserverScope, install};
+#[doc(hidden)]
+pub use registry::Registration;
+pub use registry::{KnownLibrary, declare, known_libraries, libraries, library, register};
+pub use route::{CopyPolicy, Mechanism, Plan, plan};
+
+#[doc(hidden)]
+pub use {half, inventory, num_complex};
+
+/// Stops on a dtype that `with_element!` does not list: the macro and the enum are of one crate, so
+/// there is none.
+#[doc(hidden)]
+#[allow(clippy::unreachable)]
+pub fn unknown_dtype(dtype: DType) -> ! {
+    unreachable!("with_element! has no arm for {dtype}")
+}

@@ -1,0 +1,1 @@
+//! Running out of memory and recovering; what child processes need.

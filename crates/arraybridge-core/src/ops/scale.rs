@@ -1,0 +1,1 @@
+//! Rescaling floats into integers.

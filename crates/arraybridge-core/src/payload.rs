@@ -1,0 +1,1 @@
+//! An array with context around it.

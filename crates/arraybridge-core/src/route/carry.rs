@@ -1,0 +1,187 @@
+//! Carrying one array: the routes in turn, the truth about what was done, the record.
+
+use std::any::Any;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::{Carry, CopyPolicy, Journey, Mechanism, Passage, Route};
+use crate::library::{DynArrayLibrary, Second};
+use crate::record::{self, ConversionRecord};
+use crate::{Decline, DeclineReason, Description, Device, Error, Obstacle};
+
+type Declined = SmallVec<[(Mechanism, Decline); 2]>;
+
+/// What became of the two slots.
+pub(crate) enum Outcome {
+    /// The array is already what was asked for and still in the source slot.
+    Stays,
+    /// The source slot is empty and the target slot filled.
+    Carried,
+}
+
+/// Carries the array in `slot` to `target` on `to`.
+///
+/// On an error the array is back in its slot, unless the target's runtime keeps hold of its memory.
+pub(crate) fn carry(
+    source: &'static dyn DynArrayLibrary,
+    slot: &mut dyn Any,
+    target: &'static dyn DynArrayLibrary,
+    to: Device,
+    policy: CopyPolicy,
+    out: &mut dyn Any,
+) -> Result<Outcome, Error> {
+    let seen = source.describe(&*slot)?;
+    if source.library_type() == target.library_type() && seen.device == to {
+        return Ok(Outcome::Stays);
+    }
+    target.require_device(to)?;
+    let passage = Passage { source, target, to, policy };
+    try_routes(&passage, &seen, Source::Slot(slot), false, out).map(|()| Outcome::Carried)
+}
+
+/// Fills `out` with `array` on `target` and `to`; the array stays as it was, and shares memory with
+/// the result only where neither is ever written.
+pub(crate) fn carry_by_reference(
+    source: &'static dyn DynArrayLibrary,
+    array: &dyn Any,
+    target: &'static dyn DynArrayLibrary,
+    to: Device,
+    policy: CopyPolicy,
+    out: &mut dyn Any,
+) -> Result<(), Error> {
+    let seen = source.describe(array)?;
+    let same = source.library_type() == target.library_type() && seen.device == to;
+    if !same {
+        target.require_device(to)?;
+    }
+    let passage = Passage { source, target, to, policy };
+    let planned = journey(&passage, &seen).routes().next();
+    if !same && planned.is_some_and(|route| matches!(route.carry, Carry::Reading(_))) {
+        return try_routes(&passage, &seen, Source::Borrowed(array), false, out);
+    }
+    if policy == CopyPolicy::Never && !seen.layout.is_empty() && !source.shares() {
+        return Err(would_copy(&passage, Mechanism::HostCopy, Declined::new()));
+    }
+    if same {
+        return source.second(array, out).map(|_| ());
+    }
+    let mut own = source.empty_slot();
+    let copied = source.second(array, &mut *own)? == Second::Copied;
+    try_routes(&passage, &seen, Source::Slot(&mut *own), copied, out)
+}
+
+/// The array to carry: in a slot from which it may be taken, or only to be read.
+enum Source<'a> {
+    Slot(&'a mut dyn Any),
+    Borrowed(&'a dyn Any),
+}
+
+fn journey(passage: &Passage, seen: &Description) -> Journey {
+    Journey {
+        source: passage.source.declaration(),
+        from: seen.device,
+        target: passage.target.declaration(),
+        to: passage.to,
+    }
+}
+
+/// Tries the routes that apply, in order. `copied` says that elements were copied already.
+fn try_routes(
+    passage: &Passage,
+    seen: &Description,
+    mut source: Source<'_>,
+    copied: bool,
+    out: &mut dyn Any,
+) -> Result<(), Error> {
+    let started = record::is_observed().then(Instant::now);
+    let mut declined = Declined::new();
+    for route in journey(passage, seen).routes() {
+        let refused = passage.policy == CopyPolicy::Never && route.mechanism.copies();
+        if refused && !seen.layout.is_empty() {
+            return Err(would_copy(passage, route.mechanism, declined));
+        }
+        let carried = match (&route.carry, &mut source) {
+            (Carry::Reading(carry), Source::Slot(slot)) => carry(passage, &**slot, out),
+            (Carry::Reading(carry), Source::Borrowed(array)) => carry(passage, *array, out),
+            (Carry::Taking(carry), Source::Slot(slot)) => carry(passage, &mut **slot, out),
+            (Carry::Taking(_), Source::Borrowed(_)) | (Carry::Nothing, _) => continue,
+        };
+        match carried {
+            Ok(carried) => {
+                let done = Done { route, copied: copied || carried.copied, declined, started };
+                return finish(passage, seen, done, out);
+            }
+            Err(Obstacle::Declined(decline)) => declined.push((route.mechanism, decline)),
+            Err(Obstacle::Failed(error)) => return Err(error),
+        }
+    }
+    // The last route always applies, so only its own decline leads here.
+    Err(Error::Unsupported {
+        library: passage.target.name(),
+        operation: "this conversion",
+        remedy: "every route declined; convert to ndarray on the host first",
+    })
+}
+
+/// What a route did, before it is checked.
+struct Done {
+    route: &'static Route,
+    copied: bool,
+    declined: Declined,
+    started: Option<Instant>,
+}
+
+fn would_copy(passage: &Passage, mechanism: Mechanism, declined: Declined) -> Error {
+    Error::WouldCopy {
+        source_library: passage.source.name(),
+        target_library: passage.target.name(),
+        device: passage.to,
+        mechanism,
+        declined: declined.into_vec(),
+    }
+}
+
+/// Compares addresses, so that sharing is claimed only where it is so, and writes the record.
+fn finish(
+    passage: &Passage,
+    seen: &Description,
+    done: Done,
+    out: &mut dyn Any,
+) -> Result<(), Error> {
+    let Done { route, copied, mut declined, started } = done;
+    if started.is_none() && passage.policy == CopyPolicy::Allow {
+        return Ok(());
+    }
+    let made = passage.target.describe(&*out)?;
+    let empty = seen.layout.is_empty();
+    let shared = made.address == seen.address && !empty && !copied;
+    let mut mechanism = route.mechanism;
+    if !route.mechanism.copies() && !copied && !shared {
+        // The target copied after all. In main memory that is a host copy by its nature.
+        if seen.device.is_host() {
+            if !empty {
+                let note = "the target copied: addresses differ";
+                declined.push((mechanism, Decline::new(DeclineReason::Alignment).note(note)));
+            }
+            mechanism = Mechanism::HostCopy;
+        }
+        if passage.policy == CopyPolicy::Never && !empty {
+            return Err(would_copy(passage, mechanism, declined));
+        }
+    }
+    if let Some(started) = started {
+        record::emit(&ConversionRecord {
+            source_library: passage.source.name(),
+            source_device: seen.device,
+            target_library: passage.target.name(),
+            target_device: made.device,
+            mechanism,
+            copied: !shared && !empty,
+            nbytes: made.nbytes(),
+            seconds: started.elapsed().as_secs_f64(),
+            declined: &declined,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! "Host copy": the source is read to the host, the target makes an array of that. Always applies.
+
+use std::any::Any;
+
+use super::{Carried, Carry, Journey, Mechanism, Passage, Route};
+use crate::Obstacle;
+
+pub(super) const ROUTE: Route =
+    Route { mechanism: Mechanism::HostCopy, applies, carry: Carry::Reading(carry) };
+
+fn applies(_: &Journey) -> bool {
+    true
+}
+
+fn carry(passage: &Passage, source: &dyn Any, out: &mut dyn Any) -> Result<Carried, Obstacle> {
+    let host = passage.source.download(source)?;
+    passage.target.upload(&host, passage.to, out)?;
+    Ok(Carried { copied: true })
+}

@@ -1,0 +1,128 @@
+//! How an array gets from one library to another: five mechanisms, tried in order.
+
+mod carry;
+mod device_move;
+mod dlpack;
+mod host_copy;
+mod in_place;
+mod plan;
+mod shared_host;
+
+use std::any::Any;
+use std::fmt;
+
+use crate::library::DynArrayLibrary;
+use crate::{Declaration, Device, Obstacle};
+
+pub(crate) use carry::{Outcome, carry, carry_by_reference};
+pub use plan::{Plan, plan};
+
+/// What carries an array from a library and device to another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// Same library, same device: the array itself.
+    StaysInPlace,
+    /// The library moves it between its own devices.
+    DeviceMove,
+    /// The DLPack C ABI, without a copy.
+    Dlpack,
+    /// Main memory that both libraries use, without a copy.
+    SharedHostBuffer,
+    /// One copy through main memory.
+    HostCopy,
+}
+
+impl Mechanism {
+    /// Returns the name as records and tables show it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Mechanism::StaysInPlace => "stays in place",
+            Mechanism::DeviceMove => "device move",
+            Mechanism::Dlpack => "dlpack",
+            Mechanism::SharedHostBuffer => "shared host buffer",
+            Mechanism::HostCopy => "host copy",
+        }
+    }
+
+    /// Returns the mechanism of this label.
+    pub fn from_label(label: &str) -> Option<Mechanism> {
+        ROUTES.iter().map(|route| route.mechanism).find(|mechanism| mechanism.label() == label)
+    }
+
+    /// Returns whether the mechanism copies every element by its nature.
+    pub fn copies(self) -> bool {
+        matches!(self, Mechanism::DeviceMove | Mechanism::HostCopy)
+    }
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.label())
+    }
+}
+
+/// What may happen where memory cannot be shared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[non_exhaustive]
+pub enum CopyPolicy {
+    /// Copy where sharing is not sound.
+    #[default]
+    Allow,
+    /// Refuse rather than copy.
+    Never,
+}
+
+/// One mechanism: when it applies, by declaration alone, and what it does.
+pub(crate) struct Route {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) applies: fn(&Journey) -> bool,
+    carry: Carry,
+}
+
+/// What a mechanism does with the array in the first slot to fill the second.
+enum Carry {
+    /// Nothing: the array stays.
+    Nothing,
+    /// Reads the array, which stays as it is.
+    Reading(fn(&Passage, &dyn Any, &mut dyn Any) -> Result<Carried, Obstacle>),
+    /// Takes the array out of its slot, and puts it back on an obstacle.
+    Taking(fn(&Passage, &mut dyn Any, &mut dyn Any) -> Result<Carried, Obstacle>),
+}
+
+/// Every mechanism, in the order in which they are tried. "Host copy" always applies and is last.
+pub(crate) static ROUTES: [Route; 5] =
+    [in_place::ROUTE, device_move::ROUTE, dlpack::ROUTE, shared_host::ROUTE, host_copy::ROUTE];
+
+/// From where to where, by declaration: what plans know.
+pub(crate) struct Journey {
+    pub(crate) source: Declaration,
+    pub(crate) from: Device,
+    pub(crate) target: Declaration,
+    pub(crate) to: Device,
+}
+
+impl Journey {
+    fn same_library(&self) -> bool {
+        self.source.name == self.target.name
+    }
+
+    /// Returns the routes that apply, in order.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &'static Route> {
+        ROUTES.iter().filter(|route| (route.applies)(self))
+    }
+}
+
+/// What a route needs besides the two slots.
+struct Passage {
+    source: &'static dyn DynArrayLibrary,
+    target: &'static dyn DynArrayLibrary,
+    to: Device,
+    policy: CopyPolicy,
+}
+
+/// What a route did: whether some step copied on purpose. That nothing else did is checked by
+/// address afterwards.
+struct Carried {
+    copied: bool,
+}

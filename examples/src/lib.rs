@@ -1,0 +1,1 @@
+//! Runnable programs on real files.

@@ -1,0 +1,1 @@
+//! What only several crates together can show.

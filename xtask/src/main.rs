@@ -1,0 +1,3 @@
+//! The project's commands: `cargo xtask demo`, `test`, `setup`, `bench`, `check`.
+
+fn main() {}
