@@ -6,7 +6,7 @@ use std::fmt;
 use crate::library::DynArrayLibrary;
 use crate::ops::{Axes, Operation, Reduction};
 use crate::registry::library;
-use crate::route::{Outcome, carry, carry_by_reference};
+use crate::route::{Outcome, carry, carry_by_reference, from_host, to_host};
 use crate::{
     ArrayLibrary, AxisSlice, ConversionError, CopyPolicy, DType, Description, Device, Error,
     HostArray, HostView, Library, NativeArray,
@@ -149,7 +149,7 @@ impl AnyArray {
             Ok(Outcome::Carried) => Ok(AnyArray { library: target, slot: out }),
             Ok(Outcome::Stays) => Ok(AnyArray { library: source, slot }),
             Err(error) => {
-                let there = source.describe(&*slot).is_ok();
+                let there = source.is_filled(&*slot);
                 let back = there.then_some(AnyArray { library: source, slot });
                 Err(ConversionError::new(error, back))
             }
@@ -341,10 +341,28 @@ impl AnyArray {
         first.fill(|out| first.library.operate(Operation::Stack, &slots, out))
     }
 
-    /// Reads the array to the host, where it may share memory that neither ever writes; writes no
-    /// record.
-    pub(crate) fn download(&self) -> Result<HostArray, Error> {
-        self.library.download(&*self.slot)
+    /// Reads the array to the host. The result shares its memory only where neither is ever written
+    /// while it does.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the library's own failures.
+    pub fn to_host(&self) -> Result<HostArray, Error> {
+        to_host(self.library, &*self.slot)
+    }
+
+    /// Makes an array of a library on a device of a host array.
+    ///
+    /// # Errors
+    /// As [`AnyArray::convert_to`].
+    pub fn from_host(
+        array: &HostArray,
+        target: Library,
+        device: Device,
+    ) -> Result<AnyArray, Error> {
+        let library = target.inner();
+        let mut slot = library.empty_slot();
+        from_host(array, library, device, &mut *slot)?;
+        Ok(AnyArray { library, slot })
     }
 
     fn same_library(&self, other: &AnyArray) -> Result<(), Error> {

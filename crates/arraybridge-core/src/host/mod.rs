@@ -267,7 +267,7 @@ impl HostArray {
 
     /// Returns whether the address and strides suit references to the elements.
     pub fn is_aligned(&self) -> bool {
-        self.is_empty() || self.address() % self.dtype.align() == 0
+        self.is_empty() || self.address().is_multiple_of(self.dtype.align())
     }
 
     /// Returns the elements of a row-major array.

@@ -29,6 +29,7 @@ pub(crate) trait DynArrayLibrary: Send + Sync + 'static {
     fn accelerator(&self) -> Option<&dyn Accelerator>;
     fn child_environment(&self) -> Vec<(String, String)>;
     fn empty_slot(&self) -> Box<dyn Any + Send>;
+    fn is_filled(&self, slot: &dyn Any) -> bool;
     fn swap(&self, one: &mut dyn Any, other: &mut dyn Any) -> Result<(), Error>;
     fn describe(&self, slot: &dyn Any) -> Result<Description, Error>;
     fn device_of(&self, slot: &dyn Any) -> Result<Device, Error>;
@@ -43,10 +44,10 @@ pub(crate) trait DynArrayLibrary: Send + Sync + 'static {
         stream: Option<DlpackStream>,
     ) -> Result<DlpackPayload, Obstacle>;
     fn import(&self, payload: DlpackPayload, out: &mut dyn Any) -> Result<(), Obstacle>;
-    fn reclaim_export(&self, owner: Owner, slot: &mut dyn Any) -> bool;
+    fn reclaim_export(&self, owner: Owner, slot: &mut dyn Any);
     fn lend(&self, slot: &mut dyn Any) -> Result<HostArray, Obstacle>;
     fn adopt(&self, offer: HostOffer, device: Device, out: &mut dyn Any) -> Result<(), Obstacle>;
-    fn reclaim_lent(&self, array: HostArray, slot: &mut dyn Any) -> bool;
+    fn reclaim_lent(&self, array: HostArray, slot: &mut dyn Any);
     fn move_to(&self, slot: &dyn Any, device: Device, out: &mut dyn Any) -> Result<(), Error>;
     fn shares(&self) -> bool;
     fn second(&self, slot: &dyn Any, out: &mut dyn Any) -> Result<Second, Error>;
@@ -144,6 +145,10 @@ impl<L: ArrayLibrary> DynArrayLibrary for L {
         Box::new(None::<L::Array>)
     }
 
+    fn is_filled(&self, source: &dyn Any) -> bool {
+        array::<L>(source).is_ok()
+    }
+
     fn swap(&self, one: &mut dyn Any, other: &mut dyn Any) -> Result<(), Error> {
         std::mem::swap(slot::<L>(one)?, slot::<L>(other)?);
         Ok(())
@@ -188,9 +193,11 @@ impl<L: ArrayLibrary> DynArrayLibrary for L {
         Ok(fill::<L>(out, made)?)
     }
 
-    fn reclaim_export(&self, owner: Owner, source: &mut dyn Any) -> bool {
-        let Some(role) = self.dlpack_export() else { return false };
-        role.reclaim(owner).is_ok_and(|array| fill::<L>(source, array).is_ok())
+    fn reclaim_export(&self, owner: Owner, source: &mut dyn Any) {
+        let back = self.dlpack_export().and_then(|role| role.reclaim(owner).ok());
+        if let (Some(array), Ok(source)) = (back, slot::<L>(source)) {
+            *source = Some(array);
+        }
     }
 
     fn lend(&self, source: &mut dyn Any) -> Result<HostArray, Obstacle> {
@@ -203,9 +210,11 @@ impl<L: ArrayLibrary> DynArrayLibrary for L {
         Ok(fill::<L>(out, made)?)
     }
 
-    fn reclaim_lent(&self, host: HostArray, source: &mut dyn Any) -> bool {
-        let Some(role) = self.host_share() else { return false };
-        role.reclaim(host).is_ok_and(|array| fill::<L>(source, array).is_ok())
+    fn reclaim_lent(&self, host: HostArray, source: &mut dyn Any) {
+        let back = self.host_share().and_then(|role| role.reclaim(host).ok());
+        if let (Some(array), Ok(source)) = (back, slot::<L>(source)) {
+            *source = Some(array);
+        }
     }
 
     fn move_to(&self, source: &dyn Any, device: Device, out: &mut dyn Any) -> Result<(), Error> {

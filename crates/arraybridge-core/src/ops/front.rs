@@ -2,7 +2,7 @@
 
 use super::erased::{self, Operation};
 use super::{Axes, Reduction};
-use crate::{ArrayLibrary, AxisSlice, ConversionError, DType, Error};
+use crate::{ArrayLibrary, AxisSlice, ConversionError, DType, Device, Error, HostArray, route};
 
 /// The operations of every library, as associated functions.
 ///
@@ -152,6 +152,31 @@ pub trait Ops: ArrayLibrary {
 }
 
 impl<L: ArrayLibrary> Ops for L {}
+
+/// The way to and from the host, as associated functions; both write a record.
+pub trait HostExchange: ArrayLibrary {
+    /// Reads an array to the host. The result shares its memory only where neither is ever written
+    /// while it does.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the library's own failures.
+    fn to_host(array: &Self::Array) -> Result<HostArray, Error> {
+        route::to_host(Self::INSTANCE, array)
+    }
+
+    /// Makes an array on `device` of a host array.
+    ///
+    /// # Errors
+    /// [`Error::DeviceUnavailable`] with the devices that are there, [`Error::DtypeUnsupported`],
+    /// [`Error::OutOfMemory`] and the library's own failures.
+    fn from_host(array: &HostArray, device: Device) -> Result<Self::Array, Error> {
+        let mut out = None::<Self::Array>;
+        route::from_host(array, Self::INSTANCE, device, &mut out)?;
+        out.ok_or_else(|| super::unsupported::<Self>("from_host"))
+    }
+}
+
+impl<L: ArrayLibrary> HostExchange for L {}
 
 use erased::apply as run;
 

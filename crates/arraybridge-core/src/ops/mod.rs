@@ -11,7 +11,7 @@ use crate::{ArrayLibrary, AxisSlice, DType, Error};
 pub use axes::Axes;
 pub use erased::broadcast_pair;
 pub(crate) use erased::{Operation, apply, assign};
-pub use front::{Math, Ops};
+pub use front::{HostExchange, Math, Ops};
 
 /// A reduction over axes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -110,7 +110,11 @@ fn try_routes(
         match carried {
             Ok(carried) => {
                 let done = Done { route, copied: copied || carried.copied, declined, started };
-                return finish(passage, seen, done, out);
+                let checked = finish(passage, seen, done, out);
+                if let (Err(_), Source::Slot(slot)) = (&checked, &mut source) {
+                    carried.keep.give_back(passage, &mut **slot, out)?;
+                }
+                return checked;
             }
             Err(Obstacle::Declined(decline)) => declined.push((route.mechanism, decline)),
             Err(Obstacle::Failed(error)) => return Err(error),

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::{Carried, Carry, Journey, Mechanism, Passage, Route};
+use super::{Carried, Carry, Journey, Keep, Mechanism, Passage, Route};
 use crate::Obstacle;
 
 pub(super) const ROUTE: Route =
@@ -14,5 +14,5 @@ fn applies(journey: &Journey) -> bool {
 
 fn carry(passage: &Passage, source: &dyn Any, out: &mut dyn Any) -> Result<Carried, Obstacle> {
     passage.target.move_to(source, passage.to, out)?;
-    Ok(Carried { copied: true })
+    Ok(Carried { copied: true, keep: Keep::InSlot })
 }

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-use super::{Carried, Carry, Journey, Mechanism, Passage, Route};
-use crate::{CopyPolicy, Decline, DeclineReason, Obstacle, Owner};
+use super::{Carried, Carry, Journey, Keep, Mechanism, Passage, Route};
+use crate::{CopyPolicy, Decline, DeclineReason, Obstacle};
 
 pub(super) const ROUTE: Route =
     Route { mechanism: Mechanism::Dlpack, applies, carry: Carry::Taking(carry) };
@@ -22,12 +22,11 @@ fn carry(passage: &Passage, source: &mut dyn Any, out: &mut dyn Any) -> Result<C
     let stream = passage.target.dlpack_stream(device)?;
     let payload = passage.source.export(source, passage.policy, stream)?;
     let copied = payload.is_copied();
-    let keep = payload.owner().clone();
-    let landed = passage.target.import(payload, out).and_then(|()| land(passage, out));
-    match landed {
-        Ok(moved) => Ok(Carried { copied: copied || moved }),
+    let keep = Keep::Exported(payload.owner().clone());
+    match passage.target.import(payload, out).and_then(|()| land(passage, out)) {
+        Ok(moved) => Ok(Carried { copied: copied || moved, keep }),
         Err(obstacle) => {
-            give_back(passage, keep, source, out);
+            keep.give_back(passage, source, out)?;
             Err(obstacle)
         }
     }
@@ -46,13 +45,4 @@ fn land(passage: &Passage, out: &mut dyn Any) -> Result<bool, Obstacle> {
     passage.target.move_to(&*out, passage.to, &mut *moved)?;
     passage.target.swap(out, &mut *moved)?;
     Ok(true)
-}
-
-/// Returns the exported array to its slot: the importer has let go of it, or is made to.
-fn give_back(passage: &Passage, keep: Owner, source: &mut dyn Any, out: &mut dyn Any) {
-    // A target array that was imported, but could not be moved, still holds the memory.
-    let mut imported = passage.target.empty_slot();
-    let _ = passage.target.swap(out, &mut *imported);
-    drop(imported);
-    passage.source.reclaim_export(keep, source);
 }

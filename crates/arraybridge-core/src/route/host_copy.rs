@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::{Carried, Carry, Journey, Mechanism, Passage, Route};
+use super::{Carried, Carry, Journey, Keep, Mechanism, Passage, Route};
 use crate::Obstacle;
 
 pub(super) const ROUTE: Route =
@@ -15,5 +15,5 @@ fn applies(_: &Journey) -> bool {
 fn carry(passage: &Passage, source: &dyn Any, out: &mut dyn Any) -> Result<Carried, Obstacle> {
     let host = passage.source.download(source)?;
     passage.target.upload(&host, passage.to, out)?;
-    Ok(Carried { copied: true })
+    Ok(Carried { copied: true, keep: Keep::InSlot })
 }

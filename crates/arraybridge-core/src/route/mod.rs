@@ -7,15 +7,17 @@ mod host_copy;
 mod in_place;
 mod plan;
 mod shared_host;
+mod to_host;
 
 use std::any::Any;
 use std::fmt;
 
 use crate::library::DynArrayLibrary;
-use crate::{Declaration, Device, Obstacle};
+use crate::{Declaration, Device, Error, HostArray, Obstacle, Owner};
 
 pub(crate) use carry::{Outcome, carry, carry_by_reference};
 pub use plan::{Plan, plan};
+pub(crate) use to_host::{from_host, to_host};
 
 /// What carries an array from a library and device to another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -121,8 +123,39 @@ struct Passage {
     policy: CopyPolicy,
 }
 
-/// What a route did: whether some step copied on purpose. That nothing else did is checked by
-/// address afterwards.
+/// What a route did.
 struct Carried {
+    /// Whether some step copied on purpose. That nothing else did is checked by address afterwards.
     copied: bool,
+    /// How the array gets back to its slot if that check fails.
+    keep: Keep,
+}
+
+/// A second handle on the memory of an array that was taken, held until the whole route has
+/// succeeded.
+enum Keep {
+    /// The array was only read and is still in its slot.
+    InSlot,
+    Lent(HostArray),
+    Exported(Owner),
+}
+
+impl Keep {
+    /// Returns the array to its slot, once the target has let go of it.
+    fn give_back(
+        self,
+        passage: &Passage,
+        source: &mut dyn Any,
+        out: &mut dyn Any,
+    ) -> Result<(), Error> {
+        let mut made = passage.target.empty_slot();
+        passage.target.swap(out, &mut *made)?;
+        drop(made);
+        match self {
+            Keep::InSlot => {}
+            Keep::Lent(array) => passage.source.reclaim_lent(array, source),
+            Keep::Exported(owner) => passage.source.reclaim_export(owner, source),
+        }
+        Ok(())
+    }
 }

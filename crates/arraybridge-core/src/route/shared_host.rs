@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::{Carried, Carry, Journey, Mechanism, Passage, Route};
+use super::{Carried, Carry, Journey, Keep, Mechanism, Passage, Route};
 use crate::Obstacle;
 use crate::library::roles::HostOffer;
 
@@ -19,11 +19,11 @@ fn carry(passage: &Passage, source: &mut dyn Any, out: &mut dyn Any) -> Result<C
     let mut lent = passage.source.lend(source)?;
     // Claimed while this is the only handle; the second one only gives the array back.
     let access = lent.claim();
-    let keep = lent.clone();
+    let keep = Keep::Lent(lent.clone());
     match passage.target.adopt(HostOffer::new(lent, access), passage.to, out) {
-        Ok(()) => Ok(Carried { copied: false }),
+        Ok(()) => Ok(Carried { copied: false, keep }),
         Err(obstacle) => {
-            passage.source.reclaim_lent(keep, source);
+            keep.give_back(passage, source, out)?;
             Err(obstacle)
         }
     }

@@ -1,0 +1,70 @@
+//! Reading any array as a host array, and making one of it: the two halves of a host copy, recorded
+//! like conversions.
+
+use std::any::Any;
+use std::time::Instant;
+
+use super::Mechanism;
+use crate::library::DynArrayLibrary;
+use crate::record::{self, ConversionRecord};
+use crate::{Device, Error, HOST, HostArray};
+
+/// How records name core's own arrays.
+const HOST_ARRAY: &str = "host";
+
+/// Reads an array to the host.
+pub(crate) fn to_host(
+    source: &'static dyn DynArrayLibrary,
+    array: &dyn Any,
+) -> Result<HostArray, Error> {
+    let started = record::is_observed().then(Instant::now);
+    let host = source.download(array)?;
+    if let Some(started) = started {
+        let seen = source.describe(array)?;
+        let side = Side { library: source.name(), device: seen.device };
+        emit(side, Side::HOST, seen.address == host.address(), &host, started);
+    }
+    Ok(host)
+}
+
+/// Fills `out` with an array of `target` on `device`.
+pub(crate) fn from_host(
+    host: &HostArray,
+    target: &'static dyn DynArrayLibrary,
+    device: Device,
+    out: &mut dyn Any,
+) -> Result<(), Error> {
+    target.require_device(device)?;
+    let started = record::is_observed().then(Instant::now);
+    target.upload(host, device, out)?;
+    if let Some(started) = started {
+        let made = target.describe(&*out)?;
+        let side = Side { library: target.name(), device: made.device };
+        emit(Side::HOST, side, made.address == host.address(), host, started);
+    }
+    Ok(())
+}
+
+struct Side {
+    library: &'static str,
+    device: Device,
+}
+
+impl Side {
+    const HOST: Side = Side { library: HOST_ARRAY, device: HOST };
+}
+
+fn emit(from: Side, to: Side, same_address: bool, host: &HostArray, started: Instant) {
+    let shared = same_address && !host.is_empty();
+    record::emit(&ConversionRecord {
+        source_library: from.library,
+        source_device: from.device,
+        target_library: to.library,
+        target_device: to.device,
+        mechanism: if shared { Mechanism::SharedHostBuffer } else { Mechanism::HostCopy },
+        copied: !shared && !host.is_empty(),
+        nbytes: host.nbytes(),
+        seconds: started.elapsed().as_secs_f64(),
+        declined: &[],
+    });
+}
