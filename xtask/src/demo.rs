@@ -1,0 +1,36 @@
+//! `cargo xtask demo`: the main job, on a real image stack.
+
+use anyhow::Result;
+
+use crate::task::Task;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A TIFF stack or a PNG image; the sample stack of nuclei if none is given
+    file: Option<std::path::PathBuf>,
+    /// Do not bring in small runtimes that need no root
+    #[arg(long)]
+    no_setup: bool,
+    /// Where the picture goes
+    #[arg(long, value_name = "PNG", default_value = "demo.png")]
+    output: std::path::PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if !arguments.no_setup {
+        crate::setup::bring_small()?;
+    }
+    // The program runs in the workspace's root, so what was given is made absolute first.
+    let output = std::path::absolute(&arguments.output)?;
+    let mut task = Task::cargo("run --quiet -p arraybridge-examples --bin demo --");
+    task = task.args([std::ffi::OsStr::new("--output"), output.as_os_str()]);
+    if let Some(file) = &arguments.file {
+        task = task.args([std::path::absolute(file)?]);
+    }
+    let status = task.run_attached()?;
+    if !status.success() {
+        // The program has said why in one line.
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    Ok(())
+}

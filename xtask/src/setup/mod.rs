@@ -1,0 +1,89 @@
+//! `cargo xtask setup`: brings in what Cargo does not. One file per thing to set up.
+
+mod cache;
+mod peers;
+
+use anyhow::{Result, bail};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What to set up; everything if nothing is named
+    names: Vec<String>,
+    /// Only list what there is and whether it is there
+    #[arg(long)]
+    list: bool,
+    /// Also the large parts: PyTorch among the peers
+    #[arg(long)]
+    with_torch: bool,
+}
+
+/// One thing to set up. A new one is a file with a `SETUP`, and a line in [`SETUPS`].
+pub(crate) struct Setup {
+    pub(crate) name: &'static str,
+    /// What it is and what it is for.
+    pub(crate) what: &'static str,
+    /// What is downloaded, in words for people.
+    pub(crate) download: &'static str,
+    /// Whether `demo` brings it: small, and without root.
+    pub(crate) small: bool,
+    /// Returns whether it is there already.
+    pub(crate) is_done: fn(Options) -> bool,
+    /// Brings it in; started again after a failure or an interruption, it goes on.
+    pub(crate) install: fn(Options) -> Result<()>,
+}
+
+/// What the user chose.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Options {
+    pub(crate) with_torch: bool,
+}
+
+const SETUPS: &[&Setup] = &[&peers::SETUP];
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let options = Options { with_torch: arguments.with_torch };
+    for name in &arguments.names {
+        if !SETUPS.iter().any(|setup| setup.name == name) {
+            let names: Vec<&str> = SETUPS.iter().map(|setup| setup.name).collect();
+            bail!("there is no set-up named `{name}`; there is: {}", names.join(", "));
+        }
+    }
+    let chosen = SETUPS.iter().filter(|setup| {
+        arguments.names.is_empty() || arguments.names.iter().any(|name| name == setup.name)
+    });
+    for setup in chosen {
+        let done = (setup.is_done)(options);
+        println!("{}: {}", setup.name, setup.what);
+        if done {
+            println!("  is there, in {}", cache::folder(setup.name)?.display());
+        } else if arguments.list {
+            println!(
+                "  is not there; `cargo xtask setup {}` downloads {}",
+                setup.name, setup.download
+            );
+        } else {
+            println!(
+                "  downloads {} into {}",
+                setup.download,
+                cache::folder(setup.name)?.display()
+            );
+            (setup.install)(options)?;
+            println!("  done");
+        }
+    }
+    Ok(())
+}
+
+/// Brings what is small and needs no root; what fails is said and left out.
+pub(crate) fn bring_small() -> Result<()> {
+    for setup in SETUPS.iter().filter(|setup| setup.small) {
+        if (setup.is_done)(Options::default()) {
+            continue;
+        }
+        eprintln!("setting up {}: downloads {}", setup.name, setup.download);
+        if let Err(error) = (setup.install)(Options::default()) {
+            eprintln!("going on without {}: {error:#}", setup.name);
+        }
+    }
+    Ok(())
+}
