@@ -1,6 +1,22 @@
 #![doc = include_str!("../README.md")]
-#![deny(unused_crate_dependencies)]
+// An optional backend that nothing here names would register nothing, without a word.
+#![cfg_attr(not(test), deny(unused_crate_dependencies))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod declarations;
+pub mod prelude;
 
 pub use arraybridge_core::*;
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray as ndarray;
+
+/// Registers every library that the enabled features bring, and makes the others known.
+///
+/// Rust programs need not call this: linking does it. A C program that links a Rust static library
+/// calls it first, because there the linker drops what nothing refers to. A second call does
+/// nothing.
+pub fn register_all() {
+    declare(declarations::ALL);
+    #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
+    arraybridge_ndarray::register();
+}

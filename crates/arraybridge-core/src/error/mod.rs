@@ -34,7 +34,7 @@ pub enum Error {
         kinds: DeviceKinds,
     },
     /// No library of this name is registered.
-    #[error("no library `{name}` is registered; registered: {}{}", list(registered), hint(*feature))]
+    #[error("no library `{name}` is registered; registered: {}{}", list(registered), hint(*feature, *remedy))]
     LibraryNotRegistered {
         /// The name that was asked for.
         name: String,
@@ -42,6 +42,8 @@ pub enum Error {
         registered: Vec<&'static str>,
         /// The feature of the crate `arraybridge` that would add the library, where one does.
         feature: Option<&'static str>,
+        /// What it takes to use a library that is declared.
+        remedy: Option<&'static str>,
     },
     /// Two crates registered different libraries under one name.
     #[error(
@@ -285,10 +287,14 @@ fn list<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn hint(feature: Option<&'static str>) -> String {
-    feature.map_or_else(String::new, |feature| {
-        format!("; enable it with the feature `{feature}` of the crate `arraybridge`")
-    })
+fn hint(feature: Option<&'static str>, remedy: Option<&'static str>) -> String {
+    match (feature, remedy) {
+        (Some(feature), _) => {
+            format!("; enable it with the feature `{feature}` of the crate `arraybridge`")
+        }
+        (None, Some(remedy)) => format!("; {remedy}"),
+        (None, None) => String::new(),
+    }
 }
 
 fn sizes(requested: Option<usize>, available: Option<usize>) -> String {

@@ -9,9 +9,9 @@ use crate::Declaration;
 pub struct KnownLibrary {
     /// What the library declares.
     pub declaration: Declaration,
-    /// The feature that compiles it in.
-    pub feature: &'static str,
-    /// What it needs at run time and the command that brings it, in one line.
+    /// The feature of the facade that compiles it in; `None` while it has no backend.
+    pub feature: Option<&'static str>,
+    /// What it takes to use the library and the command that brings it, in one line.
     pub remedy: &'static str,
 }
 

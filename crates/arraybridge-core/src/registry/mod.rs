@@ -144,11 +144,15 @@ pub fn library(name: &str) -> Result<Library, Error> {
             first: first.library_type_name(),
             second: second.library_type_name(),
         }),
-        None => Err(Error::LibraryNotRegistered {
-            name: name.chars().take(64).collect(),
-            registered: registry.libraries.iter().map(|library| library.name()).collect(),
-            feature: known::by_name(name).map(|known| known.feature),
-        }),
+        None => {
+            let known = known::by_name(name);
+            Err(Error::LibraryNotRegistered {
+                name: name.chars().take(64).collect(),
+                registered: registry.libraries.iter().map(|library| library.name()).collect(),
+                feature: known.and_then(|known| known.feature),
+                remedy: known.map(|known| known.remedy),
+            })
+        }
     }
 }
 
@@ -162,12 +166,8 @@ pub fn libraries() -> Vec<Library> {
 pub(crate) fn declaration(name: &str) -> Result<Declaration, Error> {
     match library(name) {
         Ok(library) => Ok(library.declaration()),
-        Err(Error::LibraryNotRegistered { name: asked, registered, feature }) => {
-            known::by_name(name).map(|known| known.declaration).ok_or(Error::LibraryNotRegistered {
-                name: asked,
-                registered,
-                feature,
-            })
+        Err(error @ Error::LibraryNotRegistered { .. }) => {
+            known::by_name(name).map(|known| known.declaration).ok_or(error)
         }
         Err(error) => Err(error),
     }

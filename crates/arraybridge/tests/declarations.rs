@@ -1,0 +1,177 @@
+//! The declarations of the official libraries: what plans they lead to, and that they are true.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use arraybridge::declarations::ALL;
+use arraybridge::{Device, DeviceKind, HOST, Mechanism, known_libraries, plan};
+
+const GPU: Device = Device::Accelerator(0);
+const OTHER_GPU: Device = Device::Accelerator(1);
+
+fn cpu() -> Device {
+    Device::named("cpu").unwrap()
+}
+
+/// The planned mechanism, with whether a move follows.
+fn planned(source: &str, from: Device, target: &str, to: Device) -> (Mechanism, bool) {
+    let plan = plan(source, from, target, to)
+        .unwrap_or_else(|error| panic!("{source} on {from} to {target} on {to}: {error}"));
+    (plan.mechanism(), plan.then_moves())
+}
+
+#[track_caller]
+fn expect(mechanism: Mechanism, then_moves: bool, source: (&str, Device), target: (&str, Device)) {
+    let found = planned(source.0, source.1, target.0, target.1);
+    assert_eq!(found, (mechanism, then_moves), "{source:?} to {target:?}");
+}
+
+#[test]
+fn a_library_on_its_device_stays_in_place_and_moves_between_its_devices() {
+    for library in ALL.iter().map(|known| known.declaration) {
+        for kind in library.devices.iter() {
+            let device = match kind {
+                DeviceKind::Host => HOST,
+                DeviceKind::Accelerator => GPU,
+                _ => cpu(),
+            };
+            expect(Mechanism::StaysInPlace, false, (library.name, device), (library.name, device));
+        }
+    }
+    for name in ["tch", "xla", "cuda", "opencl"] {
+        expect(Mechanism::DeviceMove, false, (name, GPU), (name, OTHER_GPU));
+    }
+    for name in ["tch", "xla"] {
+        expect(Mechanism::DeviceMove, false, (name, HOST), (name, GPU));
+        expect(Mechanism::DeviceMove, false, (name, GPU), (name, HOST));
+    }
+    expect(Mechanism::DeviceMove, false, ("xla", HOST), ("xla", cpu()));
+}
+
+#[test]
+fn torch_xla_and_cuda_exchange_accelerator_arrays_through_dlpack() {
+    let three = ["tch", "xla", "cuda"];
+    for source in three {
+        for target in three.into_iter().filter(|target| *target != source) {
+            expect(Mechanism::Dlpack, false, (source, GPU), (target, GPU));
+        }
+    }
+    // To the host of the other: imported where it is, then moved.
+    for (source, target) in [("tch", "xla"), ("xla", "tch"), ("cuda", "tch"), ("cuda", "xla")] {
+        expect(Mechanism::Dlpack, true, (source, GPU), (target, HOST));
+    }
+}
+
+#[test]
+fn torch_and_xla_exchange_host_arrays_through_dlpack() {
+    for (source, target) in [("tch", "xla"), ("xla", "tch")] {
+        expect(Mechanism::Dlpack, false, (source, HOST), (target, HOST));
+        expect(Mechanism::Dlpack, true, (source, HOST), (target, GPU));
+    }
+}
+
+#[test]
+fn cuda_cannot_wrap_a_host_array() {
+    for source in ["tch", "xla", "ndarray"] {
+        expect(Mechanism::HostCopy, false, (source, HOST), ("cuda", GPU));
+    }
+    expect(Mechanism::HostCopy, false, ("cuda", GPU), ("ndarray", HOST));
+}
+
+#[test]
+fn host_arrays_share_their_buffers() {
+    for other in ["tch", "xla"] {
+        expect(Mechanism::SharedHostBuffer, false, ("ndarray", HOST), (other, HOST));
+        expect(Mechanism::SharedHostBuffer, false, (other, HOST), ("ndarray", HOST));
+    }
+    for other in ["ndarray", "tch", "xla"] {
+        expect(Mechanism::SharedHostBuffer, false, (other, HOST), ("opencl", cpu()));
+        expect(Mechanism::SharedHostBuffer, false, ("opencl", cpu()), (other, HOST));
+    }
+    // XLA's further CPU devices share host buffers too.
+    expect(Mechanism::SharedHostBuffer, false, ("xla", cpu()), ("ndarray", HOST));
+    expect(Mechanism::SharedHostBuffer, false, ("ndarray", HOST), ("xla", cpu()));
+}
+
+#[test]
+fn opencl_accelerators_take_copies() {
+    for other in ["ndarray", "tch", "xla"] {
+        expect(Mechanism::HostCopy, false, (other, HOST), ("opencl", GPU));
+        expect(Mechanism::HostCopy, false, ("opencl", GPU), (other, HOST));
+    }
+    for other in ["tch", "xla", "cuda"] {
+        expect(Mechanism::HostCopy, false, (other, GPU), ("opencl", GPU));
+        expect(Mechanism::HostCopy, false, ("opencl", GPU), (other, GPU));
+    }
+}
+
+#[test]
+fn every_plan_ends_with_a_host_copy() {
+    let gpu = plan("tch", GPU, "cuda", GPU).unwrap();
+    assert_eq!(gpu.fallbacks().last(), Some(Mechanism::HostCopy));
+}
+
+#[test]
+fn ndarray_and_opencl_take_part_in_no_dlpack_route() {
+    for known in ALL.iter().filter(|known| ["ndarray", "opencl"].contains(&known.declaration.name))
+    {
+        assert_eq!(known.declaration.dlpack_export.iter().count(), 0);
+        assert_eq!(known.declaration.dlpack_import.iter().count(), 0);
+    }
+}
+
+#[test]
+fn aliases_name_the_same_library() {
+    let canonical = [
+        ("numpy", HOST, "ndarray"),
+        ("torch", HOST, "tch"),
+        ("pytorch", HOST, "tch"),
+        ("cupy", GPU, "cuda"),
+        ("pyclesperanto", GPU, "opencl"),
+        ("jax", HOST, "xla"),
+        ("tensorflow", HOST, "xla"),
+    ];
+    for (alias, device, name) in canonical {
+        assert_eq!(plan(alias, device, name, device).unwrap().mechanism(), Mechanism::StaysInPlace);
+        assert_eq!(plan(alias, device, alias, device).unwrap().source_library(), name);
+    }
+}
+
+#[test]
+fn known_libraries_are_listed_once_in_order() {
+    arraybridge::register_all();
+    arraybridge::register_all();
+    let names: Vec<&str> = known_libraries().iter().map(|known| known.declaration.name).collect();
+    assert_eq!(names, ["cuda", "ndarray", "opencl", "python", "tch", "xla"]);
+    assert!(ALL.is_sorted_by_key(|known| known.declaration.name));
+}
+
+#[test]
+fn a_library_without_a_backend_says_so() {
+    let error = arraybridge::library("torch").unwrap_err().to_string();
+    assert!(error.starts_with("no library `torch` is registered; registered: "), "{error}");
+    assert!(error.ends_with("this version has no backend for it (planned: tch)"), "{error}");
+
+    let error = plan("cupy", HOST, "numpy", HOST).unwrap_err().to_string();
+    assert_eq!(error, "cuda has no arrays on `host`; it keeps arrays on: accelerator");
+}
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn ndarray_is_what_it_declares() {
+    use arraybridge::prelude::Ndarray;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<Ndarray>(), declarations::NDARRAY.declaration);
+    assert_eq!(arraybridge::library("numpy").unwrap().name(), "ndarray");
+}
+
+#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16")))]
+#[test]
+fn a_feature_that_is_off_is_named() {
+    let error = arraybridge::library("numpy").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no library `numpy` is registered; registered: none; enable it with the feature \
+         `ndarray` of the crate `arraybridge`"
+    );
+}
