@@ -19,6 +19,8 @@ mod payload;
 mod record;
 mod registry;
 mod route;
+#[cfg(feature = "serde")]
+mod serde_labels;
 mod stack;
 
 pub use any::AnyArray;
@@ -32,7 +34,14 @@ pub use library::{
     ArrayLibrary, Availability, Declaration, Decline, DeclineReason, Description, DeviceScope,
     Library, NativeArray, Obstacle, require_device, roles,
 };
-pub use record::{ConversionObserver, ConversionRecord, ObserverGuard, ObserverScope, install};
+#[cfg(feature = "metrics")]
+pub use record::MetricsObserver;
+#[cfg(feature = "tracing")]
+pub use record::TracingObserver;
+pub use record::{
+    ConversionCounters, ConversionObserver, ConversionRecord, CounterRow, CounterTotals, FanOut,
+    ObserveFuture, Observed, ObserverGuard, ObserverScope, install, observe,
+};
 #[doc(hidden)]
 pub use registry::Registration;
 pub use registry::{KnownLibrary, declare, known_libraries, libraries, library, register};

@@ -1,6 +1,7 @@
 //! Why a route did not carry an array: it declined, or it failed.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::Error;
 
@@ -25,6 +26,16 @@ pub enum DeclineReason {
 }
 
 impl DeclineReason {
+    const ALL: [DeclineReason; 7] = [
+        DeclineReason::Dtype,
+        DeclineReason::Layout,
+        DeclineReason::Alignment,
+        DeclineReason::ReadOnly,
+        DeclineReason::Shared,
+        DeclineReason::Device,
+        DeclineReason::Version,
+    ];
+
     /// Returns the reason in one or two words.
     pub fn label(self) -> &'static str {
         match self {
@@ -42,6 +53,19 @@ impl DeclineReason {
 impl fmt::Display for DeclineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.label())
+    }
+}
+
+impl FromStr for DeclineReason {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<DeclineReason, Error> {
+        let known = DeclineReason::ALL.into_iter().find(|reason| reason.label() == text);
+        known.ok_or_else(|| Error::InvalidLabel {
+            what: "decline reason",
+            text: text.chars().take(64).collect(),
+            expected: "`dtype`, `layout`, `alignment`, `read-only`, `shared`, `device` or `version`",
+        })
     }
 }
 

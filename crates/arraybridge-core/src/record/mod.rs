@@ -1,11 +1,30 @@
-//! What conversions did: records, and the observers that see them.
+//! What conversions did: records, the observers that see them, and the counters that total them.
 
+mod counters;
+mod fan_out;
+mod future;
+#[cfg(feature = "serde")]
+mod json;
+#[cfg(feature = "metrics")]
+mod metrics_observer;
 mod observer;
+mod row;
+mod table;
+#[cfg(feature = "tracing")]
+mod tracing_observer;
 
 use crate::{Decline, Device, Mechanism};
 
+pub use counters::ConversionCounters;
+pub use fan_out::FanOut;
+pub use future::{ObserveFuture, Observed, observe};
+#[cfg(feature = "metrics")]
+pub use metrics_observer::MetricsObserver;
 pub use observer::{ConversionObserver, ObserverGuard, ObserverScope, install};
 pub(crate) use observer::{emit, is_observed};
+pub use row::{CounterRow, CounterTotals};
+#[cfg(feature = "tracing")]
+pub use tracing_observer::TracingObserver;
 
 /// What one conversion did.
 #[derive(Clone, Copy, Debug)]

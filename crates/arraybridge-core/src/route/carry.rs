@@ -31,12 +31,13 @@ pub(crate) fn carry(
     policy: CopyPolicy,
     out: &mut dyn Any,
 ) -> Result<Outcome, Error> {
+    let started = record::is_observed().then(Instant::now);
     let seen = source.describe(&*slot)?;
     if source.library_type() == target.library_type() && seen.device == to {
         return Ok(Outcome::Stays);
     }
     target.require_device(to)?;
-    let passage = Passage { source, target, to, policy };
+    let passage = Passage { source, target, to, policy, started };
     try_routes(&passage, &seen, Source::Slot(slot), false, out).map(|()| Outcome::Carried)
 }
 
@@ -50,12 +51,13 @@ pub(crate) fn carry_by_reference(
     policy: CopyPolicy,
     out: &mut dyn Any,
 ) -> Result<(), Error> {
+    let started = record::is_observed().then(Instant::now);
     let seen = source.describe(array)?;
     let same = source.library_type() == target.library_type() && seen.device == to;
     if !same {
         target.require_device(to)?;
     }
-    let passage = Passage { source, target, to, policy };
+    let passage = Passage { source, target, to, policy, started };
     let planned = journey(&passage, &seen).routes().next();
     if !same && planned.is_some_and(|route| matches!(route.carry, Carry::Reading(_))) {
         return try_routes(&passage, &seen, Source::Borrowed(array), false, out);
@@ -64,7 +66,11 @@ pub(crate) fn carry_by_reference(
         return Err(would_copy(&passage, Mechanism::HostCopy, Declined::new()));
     }
     if same {
-        return source.second(array, out).map(|_| ());
+        if source.second(array, out)? == Second::Copied {
+            let made = Made { copied: !seen.layout.is_empty(), device: to, nbytes: seen.nbytes() };
+            emit(&passage, &seen, Mechanism::StaysInPlace, made, &[]);
+        }
+        return Ok(());
     }
     let mut own = source.empty_slot();
     let copied = source.second(array, &mut *own)? == Second::Copied;
@@ -79,6 +85,7 @@ enum Source<'a> {
 
 fn journey(passage: &Passage, seen: &Description) -> Journey {
     Journey {
+        same_library: passage.source.library_type() == passage.target.library_type(),
         source: passage.source.declaration(),
         from: seen.device,
         target: passage.target.declaration(),
@@ -94,7 +101,6 @@ fn try_routes(
     copied: bool,
     out: &mut dyn Any,
 ) -> Result<(), Error> {
-    let started = record::is_observed().then(Instant::now);
     let mut declined = Declined::new();
     for route in journey(passage, seen).routes() {
         let refused = passage.policy == CopyPolicy::Never && route.mechanism.copies();
@@ -109,7 +115,7 @@ fn try_routes(
         };
         match carried {
             Ok(carried) => {
-                let done = Done { route, copied: copied || carried.copied, declined, started };
+                let done = Done { route, copied: copied || carried.copied, declined };
                 let checked = finish(passage, seen, done, out);
                 if let (Err(_), Source::Slot(slot)) = (&checked, &mut source) {
                     carried.keep.give_back(passage, &mut **slot, out)?;
@@ -133,7 +139,6 @@ struct Done {
     route: &'static Route,
     copied: bool,
     declined: Declined,
-    started: Option<Instant>,
 }
 
 fn would_copy(passage: &Passage, mechanism: Mechanism, declined: Declined) -> Error {
@@ -153,17 +158,25 @@ fn finish(
     done: Done,
     out: &mut dyn Any,
 ) -> Result<(), Error> {
-    let Done { route, copied, mut declined, started } = done;
-    if started.is_none() && passage.policy == CopyPolicy::Allow {
+    let Done { route, copied, mut declined } = done;
+    if passage.started.is_none() && passage.policy == CopyPolicy::Allow {
         return Ok(());
     }
-    let made = passage.target.describe(&*out)?;
     let empty = seen.layout.is_empty();
-    let shared = made.address == seen.address && !empty && !copied;
+    let (address, device, nbytes) = match passage.target.describe(&*out) {
+        Ok(made) => (made.address, made.device, made.nbytes()),
+        // Being observed changes no outcome. What is not proven to be shared counts as copied.
+        Err(_) if passage.policy == CopyPolicy::Allow => (0, passage.to, seen.nbytes()),
+        Err(error) => return Err(error),
+    };
+    // An address of 0 is one that a library does not tell.
+    let shared = address == seen.address && address != 0 && !empty && !copied;
     let mut mechanism = route.mechanism;
-    if !route.mechanism.copies() && !copied && !shared {
+    if shared && mechanism == Mechanism::HostCopy {
+        mechanism = Mechanism::SharedHostBuffer;
+    } else if !mechanism.copies() && !copied && !shared {
         // The target copied after all. In main memory that is a host copy by its nature.
-        if seen.device.is_host() {
+        if seen.device.is_host() || mechanism == Mechanism::SharedHostBuffer {
             if !empty {
                 let note = "the target copied: addresses differ";
                 declined.push((mechanism, Decline::new(DeclineReason::Alignment).note(note)));
@@ -174,18 +187,36 @@ fn finish(
             return Err(would_copy(passage, mechanism, declined));
         }
     }
-    if let Some(started) = started {
-        record::emit(&ConversionRecord {
-            source_library: passage.source.name(),
-            source_device: seen.device,
-            target_library: passage.target.name(),
-            target_device: made.device,
-            mechanism,
-            copied: !shared && !empty,
-            nbytes: made.nbytes(),
-            seconds: started.elapsed().as_secs_f64(),
-            declined: &declined,
-        });
-    }
+    let made = Made { copied: !shared && !empty, device, nbytes };
+    emit(passage, seen, mechanism, made, &declined);
     Ok(())
+}
+
+/// What is known of the array that a conversion made.
+struct Made {
+    copied: bool,
+    device: Device,
+    nbytes: usize,
+}
+
+/// Writes the record, if somebody observes.
+fn emit(
+    passage: &Passage,
+    seen: &Description,
+    mechanism: Mechanism,
+    made: Made,
+    declined: &[(Mechanism, Decline)],
+) {
+    let Some(started) = passage.started else { return };
+    record::emit(&ConversionRecord {
+        source_library: passage.source.name(),
+        source_device: seen.device,
+        target_library: passage.target.name(),
+        target_device: made.device,
+        mechanism,
+        copied: made.copied,
+        nbytes: made.nbytes,
+        seconds: started.elapsed().as_secs_f64(),
+        declined,
+    });
 }

@@ -9,7 +9,7 @@ pub(super) const ROUTE: Route =
     Route { mechanism: Mechanism::DeviceMove, applies, carry: Carry::Reading(carry) };
 
 fn applies(journey: &Journey) -> bool {
-    journey.same_library() && journey.from != journey.to && journey.source.device_move
+    journey.same_library && journey.from != journey.to && journey.source.device_move
 }
 
 fn carry(passage: &Passage, source: &dyn Any, out: &mut dyn Any) -> Result<Carried, Obstacle> {

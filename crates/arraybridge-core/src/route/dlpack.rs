@@ -11,7 +11,7 @@ pub(super) const ROUTE: Route =
 fn applies(journey: &Journey) -> bool {
     let there = journey.from.kind();
     let moves = journey.from.kind() == journey.to.kind() || journey.target.device_move;
-    !journey.same_library()
+    !journey.same_library
         && journey.source.dlpack_export.contains(there)
         && journey.target.dlpack_import.contains(there)
         && moves

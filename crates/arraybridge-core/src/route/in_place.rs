@@ -6,5 +6,5 @@ pub(super) const ROUTE: Route =
     Route { mechanism: Mechanism::StaysInPlace, applies, carry: Carry::Nothing };
 
 fn applies(journey: &Journey) -> bool {
-    journey.same_library() && journey.from == journey.to
+    journey.same_library && journey.from == journey.to
 }

@@ -11,6 +11,8 @@ mod to_host;
 
 use std::any::Any;
 use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
 
 use crate::library::DynArrayLibrary;
 use crate::{Declaration, Device, Error, HostArray, Obstacle, Owner};
@@ -23,7 +25,7 @@ pub(crate) use to_host::{from_host, to_host};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// Same library, same device: the array itself.
+    /// Same library, same device: the array itself (or, by reference, its duplicate).
     StaysInPlace,
     /// The library moves it between its own devices.
     DeviceMove,
@@ -47,11 +49,6 @@ impl Mechanism {
         }
     }
 
-    /// Returns the mechanism of this label.
-    pub fn from_label(label: &str) -> Option<Mechanism> {
-        ROUTES.iter().map(|route| route.mechanism).find(|mechanism| mechanism.label() == label)
-    }
-
     /// Returns whether the mechanism copies every element by its nature.
     pub fn copies(self) -> bool {
         matches!(self, Mechanism::DeviceMove | Mechanism::HostCopy)
@@ -61,6 +58,19 @@ impl Mechanism {
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.label())
+    }
+}
+
+impl FromStr for Mechanism {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Mechanism, Error> {
+        let mut all = ROUTES.iter().map(|route| route.mechanism);
+        all.find(|mechanism| mechanism.label() == text).ok_or_else(|| Error::InvalidLabel {
+            what: "mechanism",
+            text: text.chars().take(64).collect(),
+            expected: "`stays in place`, `device move`, `dlpack`, `shared host buffer` or `host copy`",
+        })
     }
 }
 
@@ -98,6 +108,8 @@ pub(crate) static ROUTES: [Route; 5] =
 
 /// From where to where, by declaration: what plans know.
 pub(crate) struct Journey {
+    /// Whether source and target are one library: known by type in a conversion, by name in a plan.
+    pub(crate) same_library: bool,
     pub(crate) source: Declaration,
     pub(crate) from: Device,
     pub(crate) target: Declaration,
@@ -105,10 +117,6 @@ pub(crate) struct Journey {
 }
 
 impl Journey {
-    fn same_library(&self) -> bool {
-        self.source.name == self.target.name
-    }
-
     /// Returns the routes that apply, in order.
     pub(crate) fn routes(&self) -> impl Iterator<Item = &'static Route> {
         ROUTES.iter().filter(|route| (route.applies)(self))
@@ -121,6 +129,8 @@ struct Passage {
     target: &'static dyn DynArrayLibrary,
     to: Device,
     policy: CopyPolicy,
+    /// When the conversion began, if somebody observes it.
+    started: Option<Instant>,
 }
 
 /// What a route did.

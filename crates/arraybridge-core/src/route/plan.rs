@@ -43,7 +43,8 @@ impl Plan {
                 });
             }
         }
-        let journey = Journey { source, from, target, to };
+        let same_library = source.name == target.name;
+        let journey = Journey { same_library, source, from, target, to };
         let mut applicable = 0u8;
         for (bit, route) in ROUTES.iter().enumerate() {
             if (route.applies)(&journey) {

@@ -10,7 +10,7 @@ pub(super) const ROUTE: Route =
     Route { mechanism: Mechanism::SharedHostBuffer, applies, carry: Carry::Taking(carry) };
 
 fn applies(journey: &Journey) -> bool {
-    !journey.same_library()
+    !journey.same_library
         && journey.source.host_share.contains(journey.from.kind())
         && journey.target.host_share.contains(journey.to.kind())
 }

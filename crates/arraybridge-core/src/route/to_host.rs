@@ -20,9 +20,11 @@ pub(crate) fn to_host(
     let started = record::is_observed().then(Instant::now);
     let host = source.download(array)?;
     if let Some(started) = started {
-        let seen = source.describe(array)?;
-        let side = Side { library: source.name(), device: seen.device };
-        emit(side, Side::HOST, seen.address == host.address(), &host, started);
+        // Being observed changes no outcome: an array that is not described is recorded as copied.
+        let seen = source.describe(array);
+        let (device, address) = seen.map_or((HOST, 0), |seen| (seen.device, seen.address));
+        let side = Side { library: source.name(), device };
+        emit(side, Side::HOST, address == host.address(), &host, started);
     }
     Ok(host)
 }
@@ -38,9 +40,10 @@ pub(crate) fn from_host(
     let started = record::is_observed().then(Instant::now);
     target.upload(host, device, out)?;
     if let Some(started) = started {
-        let made = target.describe(&*out)?;
-        let side = Side { library: target.name(), device: made.device };
-        emit(Side::HOST, side, made.address == host.address(), host, started);
+        let made = target.describe(&*out);
+        let (device, address) = made.map_or((device, 0), |made| (made.device, made.address));
+        let side = Side { library: target.name(), device };
+        emit(Side::HOST, side, address == host.address(), host, started);
     }
     Ok(())
 }
