@@ -30,6 +30,7 @@ pub(crate) trait DynArrayLibrary: Send + Sync + 'static {
     fn child_environment(&self) -> Vec<(String, String)>;
     fn empty_slot(&self) -> Box<dyn Any + Send>;
     fn is_filled(&self, slot: &dyn Any) -> bool;
+    fn clear(&self, slot: &mut dyn Any) -> Result<(), Error>;
     fn swap(&self, one: &mut dyn Any, other: &mut dyn Any) -> Result<(), Error>;
     fn describe(&self, slot: &dyn Any) -> Result<Description, Error>;
     fn device_of(&self, slot: &dyn Any) -> Result<Device, Error>;
@@ -147,6 +148,11 @@ impl<L: ArrayLibrary> DynArrayLibrary for L {
 
     fn is_filled(&self, source: &dyn Any) -> bool {
         array::<L>(source).is_ok()
+    }
+
+    fn clear(&self, out: &mut dyn Any) -> Result<(), Error> {
+        *slot::<L>(out)? = None;
+        Ok(())
     }
 
     fn swap(&self, one: &mut dyn Any, other: &mut dyn Any) -> Result<(), Error> {

@@ -40,7 +40,8 @@ impl ConversionCounters {
         let document = Field { value: &value, path: String::new() };
         let version = document.field("version")?.unsigned()?;
         if version != VERSION {
-            let problem = format!("written as version {version}; this crate reads {VERSION}");
+            let problem =
+                format!("written as version {version}; this crate reads version {VERSION}");
             return Err(wrong("version", problem));
         }
         let counters = ConversionCounters::new();

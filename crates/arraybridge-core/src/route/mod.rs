@@ -158,9 +158,7 @@ impl Keep {
         source: &mut dyn Any,
         out: &mut dyn Any,
     ) -> Result<(), Error> {
-        let mut made = passage.target.empty_slot();
-        passage.target.swap(out, &mut *made)?;
-        drop(made);
+        passage.target.clear(out)?;
         match self {
             Keep::InSlot => {}
             Keep::Lent(array) => passage.source.reclaim_lent(array, source),
