@@ -9,7 +9,7 @@
 //! use raster_backend::{Raster, Rasters};
 //!
 //! let mut raster = Raster::new(vec![7u16, 9, 11, 8], &[2, 2])?;
-//! raster.subtract_background();
+//! raster.subtract_background()?;
 //! let array = raster.convert_to::<Ndarray>(HOST)?; // no copy
 //! assert_eq!(array.host().as_slice::<u16>()?, [0, 2, 4, 1]);
 //! let raster = array.convert_with::<Rasters>(HOST, CopyPolicy::Never)?; // and back
@@ -52,17 +52,23 @@ impl Raster {
     }
 
     /// Subtracts the darkest pixel from all, in place.
-    pub fn subtract_background(&mut self) {
-        if let Ok(pixels) = self.0.as_slice_mut::<u8>() {
-            let darkest = pixels.iter().copied().min().unwrap_or(0);
-            pixels.iter_mut().for_each(|pixel| *pixel -= darkest);
-        } else if let Ok(pixels) = self.0.as_slice_mut::<u16>() {
-            let darkest = pixels.iter().copied().min().unwrap_or(0);
-            pixels.iter_mut().for_each(|pixel| *pixel -= darkest);
-        } else if let Ok(pixels) = self.0.as_slice_mut::<f32>() {
-            let darkest = pixels.iter().copied().fold(f32::INFINITY, f32::min);
-            pixels.iter_mut().for_each(|pixel| *pixel -= darkest);
+    ///
+    /// # Errors
+    /// None for a raster that was made here or converted: its memory is its own.
+    pub fn subtract_background(&mut self) -> Result<(), Error> {
+        match self.0.dtype() {
+            DType::U8 => subtract_smallest(self.0.as_slice_mut::<u8>()?),
+            DType::U16 => subtract_smallest(self.0.as_slice_mut::<u16>()?),
+            _ => subtract_smallest(self.0.as_slice_mut::<f32>()?),
         }
+        Ok(())
+    }
+}
+
+fn subtract_smallest<T: Copy + PartialOrd + std::ops::SubAssign>(pixels: &mut [T]) {
+    let smaller = |least: T, pixel: T| if pixel < least { pixel } else { least };
+    if let Some(least) = pixels.iter().copied().reduce(smaller) {
+        pixels.iter_mut().for_each(|pixel| *pixel -= least);
     }
 }
 

@@ -17,7 +17,7 @@ fn rasters_cross_without_a_copy_and_stay_writable() {
     let array = AnyArray::of::<Ndarray>(NdArray::from_host(array));
     let raster = array.convert_with(library("raster").unwrap(), HOST, CopyPolicy::Never).unwrap();
     let mut raster = raster.into_array_of::<Rasters>().unwrap();
-    raster.subtract_background();
+    raster.subtract_background().unwrap();
     let back = raster.convert_with::<Ndarray>(HOST, CopyPolicy::Never).unwrap();
     assert_eq!(back.host().address(), address);
     assert_eq!(back.host().as_slice::<f32>().unwrap(), [1.0, 0.0, 4.0]);
@@ -27,7 +27,7 @@ fn rasters_cross_without_a_copy_and_stay_writable() {
 fn a_shared_array_is_copied_once_and_not_written_through() {
     let shared = NdArray::from_host(HostArray::from_vec(vec![5u8, 4, 8], &[3]).unwrap());
     let mut raster = shared.clone().convert_to::<Rasters>(HOST).unwrap();
-    raster.subtract_background();
+    raster.subtract_background().unwrap();
     assert_eq!(shared.host().as_slice::<u8>().unwrap(), [5, 4, 8]);
     assert_eq!(raster.pixels::<u8>().unwrap(), [1, 0, 4]);
 }
