@@ -360,9 +360,13 @@ impl AnyArray {
         device: Device,
     ) -> Result<AnyArray, Error> {
         let library = target.inner();
-        let mut slot = library.empty_slot();
-        from_host(array, library, device, &mut *slot)?;
-        Ok(AnyArray { library, slot })
+        AnyArray::made_by(library, |slot| from_host(array, library, device, slot))
+    }
+
+    /// Reads the array to the host, where it may share memory that neither ever writes; writes no
+    /// record.
+    pub(crate) fn download(&self) -> Result<HostArray, Error> {
+        self.library.download(&*self.slot)
     }
 
     fn same_library(&self, other: &AnyArray) -> Result<(), Error> {
@@ -381,9 +385,17 @@ impl AnyArray {
         &self,
         make: impl FnOnce(&mut dyn Any) -> Result<(), Error>,
     ) -> Result<AnyArray, Error> {
-        let mut out = self.library.empty_slot();
-        make(&mut *out)?;
-        Ok(AnyArray { library: self.library, slot: out })
+        AnyArray::made_by(self.library, make)
+    }
+
+    /// Makes an array of a library by filling its slot.
+    pub(crate) fn made_by(
+        library: &'static dyn DynArrayLibrary,
+        make: impl FnOnce(&mut dyn Any) -> Result<(), Error>,
+    ) -> Result<AnyArray, Error> {
+        let mut slot = library.empty_slot();
+        make(&mut *slot)?;
+        Ok(AnyArray { library, slot })
     }
 }
 

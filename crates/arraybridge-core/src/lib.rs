@@ -28,12 +28,22 @@ pub use convert::{Convert, HostViewExt, to};
 pub use device::*;
 pub use dtype::*;
 pub use error::*;
+pub use function::{
+    ArrayFunction, BySlice, FunctionArguments, FunctionInput, FunctionOutput, OutputDtype, Outputs,
+    SliceMode, Whole, process_slices,
+};
+pub use geometry::{ArrayGeometry, Geometry};
 pub use host::*;
 pub use layout::*;
 pub use library::{
     ArrayLibrary, Availability, Declaration, Decline, DeclineReason, Description, DeviceScope,
     Library, NativeArray, Obstacle, require_device, roles,
 };
+pub use memory::{
+    ReleaseReport, Released, child_environment, child_environment_in, is_out_of_memory,
+    nvidia_library_folders, release_cached_memory_all, run_with_oom_recovery,
+};
+pub use payload::{ArrayPayload, ConvertPayload};
 #[cfg(feature = "metrics")]
 pub use record::MetricsObserver;
 #[cfg(feature = "tracing")]
@@ -46,6 +56,7 @@ pub use record::{
 pub use registry::Registration;
 pub use registry::{KnownLibrary, declare, known_libraries, libraries, library, register};
 pub use route::{CopyPolicy, Mechanism, Plan, plan};
+pub use stack::{stack_slices, stack_slices_to, unstack_slices, unstack_slices_to};
 
 #[doc(hidden)]
 pub use {half, inventory, num_complex};

@@ -62,7 +62,12 @@ impl<A> fmt::Display for ConversionError<A> {
 
 impl<A> std::error::Error for ConversionError<A> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.error.source()
+        match &self.0.error {
+            // This type stands for its error, whose own cause comes next; but who looks for
+            // `Error::OutOfMemory` along the chain must meet it, and cannot name every `A`.
+            full @ Error::OutOfMemory { .. } => Some(full),
+            error => error.source(),
+        }
     }
 }
 

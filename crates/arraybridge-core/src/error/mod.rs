@@ -269,15 +269,20 @@ impl Error {
     /// A native library's errors are recognised by that library:
     /// [`Library::is_out_of_memory`](crate::Library::is_out_of_memory).
     pub fn is_out_of_memory(&self) -> bool {
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
-        while let Some(error) = next {
-            if matches!(error.downcast_ref(), Some(Error::OutOfMemory { .. })) {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        is_own_out_of_memory(self)
     }
+}
+
+/// Returns whether an error, or one that caused it, is [`Error::OutOfMemory`].
+pub(crate) fn is_own_out_of_memory(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if matches!(error.downcast_ref(), Some(Error::OutOfMemory { .. })) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 fn list<T: std::fmt::Display>(items: &[T]) -> String {

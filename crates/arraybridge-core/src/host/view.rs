@@ -76,6 +76,11 @@ impl<'a> HostView<'a> {
         self.array.as_slice()
     }
 
+    /// Copies the elements into the sub-array at an index of a larger array's first axis.
+    pub(crate) fn copy_into_plane(&self, whole: &mut HostArray, index: usize) -> Result<(), Error> {
+        self.array.copy_into_plane(whole, index)
+    }
+
     /// Copies the elements into a row-major array of its own.
     ///
     /// # Errors

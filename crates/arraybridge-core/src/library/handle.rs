@@ -133,14 +133,8 @@ impl Library {
     /// Returns whether an error, or one that caused it, means that memory ran out: core's own
     /// [`Error::OutOfMemory`] or what this library recognises. Loads no runtime.
     pub fn is_out_of_memory(self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if matches!(error.downcast_ref(), Some(Error::OutOfMemory { .. })) {
-                return true;
-            }
-            next = error.source();
-        }
-        self.0.accelerator().is_some_and(|role| role.is_out_of_memory(error))
+        crate::error::is_own_out_of_memory(error)
+            || self.0.accelerator().is_some_and(|role| role.is_out_of_memory(error))
     }
 
     /// Returns the dtype that the library gives to floats that nobody chose, if it makes arrays of
