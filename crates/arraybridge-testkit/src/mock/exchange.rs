@@ -50,8 +50,7 @@ fn settle<C: Character>(
     device: Device,
     copy: bool,
 ) -> Result<MockArray<C>, Obstacle> {
-    let unaligned =
-        C::TRAITS.storage == Storage::Immutable && host.address() % ALIGNMENT != 0;
+    let unaligned = C::TRAITS.storage == Storage::Immutable && host.address() % ALIGNMENT != 0;
     let host = if copy || unaligned { host.gather()? } else { host };
     Ok(MockArray::from_memory(Memory::new(host, device, C::TRAITS.storage)?))
 }
@@ -118,8 +117,7 @@ impl<C: Character> DlpackExport<Mock<C>> for Mock<C> {
         let owner = Owner::new(Memory::of(host, place, C::TRAITS.storage));
         // SAFETY: the owner holds the host array, whose invariants are those of a payload; mocks'
         // accelerators keep their elements in main memory. `claim` found the access.
-        let payload =
-            unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, device, access) }?;
+        let payload = unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, device, access) }?;
         Ok(if copied { payload.mark_copied() } else { payload })
     }
 

@@ -1,0 +1,5 @@
+//! The conformance suite, for ndarray.
+
+use arraybridge_ndarray::Ndarray;
+
+arraybridge_testkit::conformance!(Ndarray);

@@ -1,0 +1,1 @@
+//! Operations against reference values: written down, or computed here in `f64`.

@@ -1,0 +1,21 @@
+//! The mocks that are meant to conform do.
+
+macro_rules! conforming {
+    ($($module:ident: $library:ident),+ $(,)?) => {$(
+        mod $module {
+            use arraybridge_testkit::mock::$library;
+
+            arraybridge_testkit::conformance!($library);
+        }
+    )+};
+}
+
+conforming! {
+    wrapping: Wrapping,
+    accelerated: Accelerated,
+    accelerator_only: AcceleratorOnly,
+    named_device: NamedDevice,
+    immutable: Immutable,
+    shared_storage: SharedStorage,
+    declining: Declining,
+}
