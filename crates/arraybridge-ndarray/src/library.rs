@@ -4,7 +4,7 @@ use arraybridge_core::ops::ArrayOps;
 use arraybridge_core::roles::{Duplicate, HostOffer, HostShare, HostVisible};
 use arraybridge_core::{
     ArrayLibrary, Availability, Description, Device, DeviceKinds, Error, HOST, HostArray, HostView,
-    Obstacle, Owner,
+    Obstacle, Owner, require_device,
 };
 
 use crate::NdArray;
@@ -46,7 +46,8 @@ impl ArrayLibrary for Ndarray {
         Ok(array.host().clone())
     }
 
-    fn upload(&self, array: &HostArray, _: Device) -> Result<NdArray, Error> {
+    fn upload(&self, array: &HostArray, device: Device) -> Result<NdArray, Error> {
+        require_device::<Ndarray>(device)?;
         Ok(NdArray::from_host(array.clone()))
     }
 
