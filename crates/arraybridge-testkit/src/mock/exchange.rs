@@ -1,4 +1,6 @@
 //! The roles of exchange, for every mock.
+// Each role has kinds of its own.
+#![allow(clippy::misnamed_getters)]
 
 use std::ffi::c_void;
 
@@ -50,7 +52,8 @@ fn settle<C: Character>(
     device: Device,
     copy: bool,
 ) -> Result<MockArray<C>, Obstacle> {
-    let unaligned = C::TRAITS.storage == Storage::Immutable && host.address() % ALIGNMENT != 0;
+    let unaligned =
+        C::TRAITS.storage == Storage::Immutable && !host.address().is_multiple_of(ALIGNMENT);
     let host = if copy || unaligned { host.gather()? } else { host };
     Ok(MockArray::from_memory(Memory::new(host, device, C::TRAITS.storage)?))
 }
