@@ -1,6 +1,6 @@
 //! The library trait and its roles.
 
-use arraybridge_core::ops::ArrayOps;
+use arraybridge_core::ops::{ArrayMath, ArrayOps};
 use arraybridge_core::roles::{Duplicate, HostOffer, HostShare, HostVisible};
 use arraybridge_core::{
     ArrayLibrary, Availability, Description, Device, DeviceKinds, Error, HOST, HostArray, HostView,
@@ -64,6 +64,10 @@ impl ArrayLibrary for Ndarray {
     }
 
     fn ops(&self) -> Option<&dyn ArrayOps<Self>> {
+        Some(self)
+    }
+
+    fn math(&self) -> Option<&dyn ArrayMath<Self>> {
         Some(self)
     }
 }

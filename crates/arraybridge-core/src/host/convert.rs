@@ -120,7 +120,7 @@ impl HostArray {
     }
 
     /// Copies into an array of the same dtype and shape that is exclusive.
-    fn copy_elements(&self, target: &HostArray) {
+    pub(super) fn copy_elements(&self, target: &HostArray) {
         let size = self.dtype.size();
         // SAFETY: both arrays' elements are in live memory (the type's invariants); the target was
         // new or found exclusive by the caller, so its memory is not this array's and nobody reads

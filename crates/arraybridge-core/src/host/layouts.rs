@@ -30,7 +30,7 @@ impl HostArray {
     }
 
     /// Returns a view whose layout an operation on this array's own layout made.
-    fn relaid(&self, layout: Layout, offset: isize) -> HostArray {
+    pub(super) fn relaid(&self, layout: Layout, offset: isize) -> HostArray {
         let bytes = if layout.is_empty() { 0 } else { offset * self.dtype.size() as isize };
         let mut view = self.clone();
         // Wrapping, hence safe; the callers' layouts keep it inside the array.

@@ -1,10 +1,12 @@
 //! The neutral array in main memory that routes pass between libraries.
 
 mod access;
+mod assign;
 mod buffer;
 mod convert;
 mod layouts;
 mod owner;
+mod rows;
 mod vec_memory;
 mod view;
 
@@ -15,6 +17,7 @@ use crate::{ConversionError, DType, Element, Error, Layout};
 
 pub use access::Access;
 pub use owner::Owner;
+pub use rows::Rows;
 pub use view::HostView;
 
 use vec_memory::VecMemory;
