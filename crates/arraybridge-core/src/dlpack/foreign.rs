@@ -19,8 +19,11 @@ struct Released(Option<Owner>);
 impl Drop for Released {
     fn drop(&mut self) {
         let owner = self.0.take();
-        // A panic of a foreign value's drop has nowhere to go; the memory is gone either way.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(owner)));
+        // A panic of a foreign value's drop has nowhere to go; the memory is gone either way. What
+        // it carries is leaked: dropping that could panic once more.
+        if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| drop(owner))) {
+            std::mem::forget(thrown);
+        }
     }
 }
 
@@ -102,7 +105,8 @@ impl DlpackPayload {
     /// its shape and strides are readable, its deleter may be called once from any thread and does
     /// not unwind, and its elements are valid memory, initialised once queued work has run, until
     /// then. `access` is true: with `Exclusive` nobody else reaches the elements, with `Immutable`
-    /// nobody writes them.
+    /// nobody writes them, with `SharedMutable` nobody writes them while
+    /// [`HostArray::from_dlpack`](crate::HostArray::from_dlpack) copies them.
     pub unsafe fn from_versioned(
         tensor: *mut c_void,
         access: Access,

@@ -1,7 +1,7 @@
 //! Host arrays as DLPack payloads, and back.
 
 use super::{DlpackDevice, DlpackPayload};
-use crate::{Access, Error, HostArray};
+use crate::{Access, DType, Error, HostArray};
 
 impl HostArray {
     /// Turns the array into a DLPack payload over the same memory, with the access that
@@ -38,13 +38,20 @@ impl HostArray {
         }
         let shared = payload.access == Access::SharedMutable;
         let access = if shared { Access::Immutable } else { payload.access };
+        // Where others may write, the bytes of the copy are checked: those here may change after.
+        let bools = shared && payload.dtype == DType::Bool;
+        let dtype = if bools { DType::U8 } else { payload.dtype };
         let pointer = payload.data.cast::<u8>().wrapping_add(payload.byte_offset as usize);
         // SAFETY: the payload's constructor demanded valid memory with this access; the offset was
         // checked to stay in the address space. Where others may write, the array below lives only
-        // for the copy, during which they do not (see above).
-        let array = unsafe {
-            HostArray::from_raw(payload.owner, pointer, payload.dtype, payload.layout, access)
-        }?;
-        if shared { array.gather() } else { Ok(array) }
+        // for the copy, during which they do not (the constructor demanded that as well). Bytes of
+        // bool are valid as u8.
+        let array =
+            unsafe { HostArray::from_raw(payload.owner, pointer, dtype, payload.layout, access) }?;
+        match (shared, bools) {
+            (false, _) => Ok(array),
+            (true, false) => array.gather(),
+            (true, true) => array.gather()?.into_bools(),
+        }
     }
 }

@@ -44,7 +44,10 @@ impl DlpackPayload {
     /// # Safety
     /// Until the last handle on `owner` is dropped, the elements of `layout` are valid memory of
     /// `device`, initialised once work that the producer queued has run, and reachable as `access`
-    /// says: [`Access::Exclusive`] only if nothing else reaches them.
+    /// says: [`Access::Exclusive`] only if nothing else reaches them. With
+    /// [`Access::SharedMutable`], nobody writes them while [`HostArray::from_dlpack`] copies them.
+    ///
+    /// [`HostArray::from_dlpack`]: crate::HostArray::from_dlpack
     pub unsafe fn new(
         owner: Owner,
         data: *mut c_void,

@@ -121,6 +121,10 @@ impl HostArray {
 
     /// Copies into an array of the same dtype and shape that is exclusive.
     pub(super) fn copy_elements(&self, target: &HostArray) {
+        if self.is_empty() {
+            // The other axes may be too long to walk.
+            return;
+        }
         let size = self.dtype.size();
         // SAFETY: both arrays' elements are in live memory (the type's invariants); the target was
         // new or found exclusive by the caller, so its memory is not this array's and nobody reads
@@ -135,6 +139,14 @@ impl HostArray {
                 size,
             );
         }
+    }
+
+    /// Turns an array of bytes into one of `bool`, if every byte is 0 or 1.
+    pub(crate) fn into_bools(mut self) -> Result<HostArray, Error> {
+        debug_assert_eq!(self.dtype, DType::U8);
+        self.check_bools()?;
+        self.dtype = DType::Bool;
+        Ok(self)
     }
 
     /// Checks that every byte of a `bool` array is 0 or 1.

@@ -10,8 +10,10 @@ impl HostArray {
     /// Both arrays share the memory afterwards, so neither can be written while the other lives.
     ///
     /// # Errors
-    /// [`Error::InvalidLayout`] if the layout reaches elements outside of this array's span.
+    /// [`Error::InvalidLayout`] if the layout reaches elements outside of this array's span,
+    /// [`Error::SizeOverflow`] if it repeats them beyond the address space.
     pub fn with_layout(&self, layout: Layout, offset: isize) -> Result<HostArray, Error> {
+        layout.nbytes(self.dtype)?;
         let (whole, part) = (self.layout.span(), layout.span());
         let start = part.start.checked_add(offset);
         let end = part.end.checked_add(offset);

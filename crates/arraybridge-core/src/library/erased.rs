@@ -21,6 +21,7 @@ use crate::{AxisSlice, CopyPolicy, DType, Device, Error, HostArray, HostView, Ow
 pub(crate) trait DynArrayLibrary: Send + Sync + 'static {
     fn declaration(&self) -> Declaration;
     fn name(&self) -> &'static str;
+    fn aliases(&self) -> &'static [&'static str];
     fn library_type(&self) -> TypeId;
     fn library_type_name(&self) -> &'static str;
     fn availability(&self) -> Availability;
@@ -112,6 +113,10 @@ impl<L: ArrayLibrary> DynArrayLibrary for L {
 
     fn name(&self) -> &'static str {
         L::NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        L::ALIASES
     }
 
     fn library_type(&self) -> TypeId {

@@ -76,6 +76,8 @@ struct Registry {
 }
 
 impl Registry {
+    /// Adds a library. Only its constants are read here: its functions could come back to the
+    /// registry, which is locked.
     fn add(&mut self, library: &'static dyn DynArrayLibrary) {
         let known = |other: &&dyn DynArrayLibrary| other.library_type() == library.library_type();
         if self.libraries.iter().any(known) {
@@ -90,7 +92,7 @@ impl Registry {
         }
         let canonical: Vec<&'static str> = self.names.keys().copied().collect();
         for library in &self.libraries {
-            for alias in library.declaration().aliases {
+            for alias in library.aliases() {
                 if !canonical.contains(alias) {
                     enter(&mut self.names, alias, *library);
                 }
