@@ -1,0 +1,5 @@
+//! Core under attack from safe code: absurd sizes, libraries that lie, panics at bad moments, many
+//! threads. Nothing here may abort, hang, or show memory that is not the array's.
+
+mod layouts;
+mod sizes;
