@@ -317,7 +317,10 @@ impl AnyArray {
             .and_then(|()| library.assign(&mut *self.slot, index.into(), &*values.slot, &mut *out));
         match done {
             Ok(()) => Ok(AnyArray { library, slot: out }),
-            Err(error) => Err(ConversionError::new(error, Some(self))),
+            Err(error) => {
+                let back = library.is_filled(&*self.slot).then_some(self);
+                Err(ConversionError::new(error, back))
+            }
         }
     }
 

@@ -53,6 +53,9 @@ impl DeviceName {
 /// The longest device name in bytes: names live as long as the process, so they are kept short.
 const LONGEST_NAME: usize = 128;
 
+/// The most device names: more are not devices, but input that would fill the memory.
+const MOST_NAMES: usize = 1 << 14;
+
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 impl Device {
@@ -60,7 +63,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::InvalidLabel`] for a name that is empty, longer than 128 bytes, or has control
-    /// characters or white space at an end.
+    /// characters or white space at an end, and for a new name after 16384 others.
     pub fn named(name: &str) -> Result<Device, Error> {
         let unfit = name.is_empty()
             || name.len() > LONGEST_NAME
@@ -76,6 +79,13 @@ impl Device {
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             return Ok(Device::Named(DeviceName(known)));
+        }
+        if names.len() >= MOST_NAMES {
+            return Err(Error::InvalidLabel {
+                what: "device name",
+                text: name.into(),
+                expected: "one of the 16384 names that this process has met before",
+            });
         }
         let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
         names.insert(kept);

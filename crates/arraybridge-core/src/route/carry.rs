@@ -122,7 +122,14 @@ fn try_routes(
                 }
                 return checked;
             }
-            Err(Obstacle::Declined(decline)) => declined.push((route.mechanism, decline)),
+            Err(Obstacle::Declined(decline)) => {
+                declined.push((route.mechanism, decline));
+                if let Source::Slot(slot) = &source
+                    && !passage.source.is_filled(&**slot)
+                {
+                    return Err(kept(passage, route.mechanism, decline));
+                }
+            }
             Err(Obstacle::Failed(error)) => return Err(error),
         }
     }
@@ -132,6 +139,19 @@ fn try_routes(
         operation: "this conversion",
         remedy: "every route declined; convert to ndarray on the host first",
     })
+}
+
+/// The error of a target that declined an array and did not let go of its memory, so that no other
+/// route has anything to carry.
+fn kept(passage: &Passage, mechanism: Mechanism, decline: Decline) -> Error {
+    Error::Shared {
+        operation: "giving an array back",
+        message: format!(
+            "{} declined it ({mechanism}: {decline}) and still holds its memory; report this to the \
+             author of its backend",
+            passage.target.name()
+        ),
+    }
 }
 
 /// What a route did, before it is checked.
@@ -178,7 +198,10 @@ fn finish(
         // The target copied after all. In main memory that is a host copy by its nature.
         if seen.device.is_host() || mechanism == Mechanism::SharedHostBuffer {
             if !empty {
-                let note = "the target copied: addresses differ";
+                let note = match address {
+                    0 => "the target does not tell its address",
+                    _ => "the target copied: addresses differ",
+                };
                 declined.push((mechanism, Decline::new(DeclineReason::Alignment).note(note)));
             }
             mechanism = Mechanism::HostCopy;

@@ -37,6 +37,10 @@ fn land(passage: &Passage, out: &mut dyn Any) -> Result<bool, Obstacle> {
     if passage.target.device_of(&*out)? == passage.to {
         return Ok(false);
     }
+    if !passage.target.declaration().device_move {
+        let note = "it was imported on another device, and its library does not move arrays";
+        return Err(Decline::new(DeclineReason::Device).note(note).into());
+    }
     if passage.policy == CopyPolicy::Never {
         let decline = Decline::new(DeclineReason::Device).note("it would be moved to the device");
         return Err(decline.into());
