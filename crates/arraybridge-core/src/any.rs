@@ -7,6 +7,7 @@ use crate::library::DynArrayLibrary;
 use crate::ops::{Axes, Operation, Reduction};
 use crate::registry::library;
 use crate::route::{Outcome, carry, carry_by_reference, from_host, to_host};
+use crate::stack::{Cutter, join};
 use crate::{
     ArrayLibrary, AxisSlice, ConversionError, CopyPolicy, DType, Description, Device, Error,
     HostArray, HostView, Library, NativeArray,
@@ -333,10 +334,7 @@ impl AnyArray {
     ///
     /// [`stack_slices`]: crate::stack_slices
     pub fn stack(arrays: &[&AnyArray]) -> Result<AnyArray, Error> {
-        let first = arrays.first().ok_or_else(|| Error::InvalidArgument {
-            operation: "stack",
-            message: "no arrays were given".into(),
-        })?;
+        let first = arrays.first().ok_or_else(no_arrays)?;
         for array in arrays {
             first.same_library(array)?;
         }
@@ -391,6 +389,23 @@ impl AnyArray {
         AnyArray::made_by(self.library, make)
     }
 
+    /// Cuts the array into the planes of its first axis, of which there are `count`.
+    pub(crate) fn planes(&self, count: usize) -> Result<Vec<AnyArray>, Error> {
+        let mut cutter = self.cutter();
+        (0..count).map(|index| self.fill(|out| cutter.plane(index, out))).collect()
+    }
+
+    pub(crate) fn cutter(&self) -> Cutter<'_> {
+        Cutter::new(self.library, &*self.slot)
+    }
+
+    /// Joins arrays of one library, shape, dtype and device, at least one.
+    pub(crate) fn joined(arrays: &[AnyArray]) -> Result<AnyArray, Error> {
+        let first = arrays.first().ok_or_else(no_arrays)?;
+        let slots: Vec<&dyn Any> = arrays.iter().map(|array| &*array.slot as &dyn Any).collect();
+        first.fill(|out| join(first.library, &slots, out))
+    }
+
     /// Makes an array of a library by filling its slot.
     pub(crate) fn made_by(
         library: &'static dyn DynArrayLibrary,
@@ -400,6 +415,10 @@ impl AnyArray {
         make(&mut *slot)?;
         Ok(AnyArray { library, slot })
     }
+}
+
+fn no_arrays() -> Error {
+    Error::InvalidArgument { operation: "stack", message: "no arrays were given".into() }
 }
 
 impl fmt::Debug for AnyArray {

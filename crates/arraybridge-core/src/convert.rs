@@ -60,7 +60,7 @@ fn convert<S: ArrayLibrary, T: ArrayLibrary>(
 }
 
 /// The error of a role that reports success and leaves its slot empty.
-fn lost<T: ArrayLibrary>() -> Error {
+pub(crate) fn lost<T: ArrayLibrary>() -> Error {
     Error::Unsupported {
         library: T::NAME,
         operation: "conversion",

@@ -11,8 +11,8 @@ use arraybridge_core::{
     HostArray, Library, OutputDtype, Outputs, is_out_of_memory,
 };
 use common::{
-    ACC0, ACC1, DeviceLib, DeviceSpec, FakeArray, FakeOom, HostLib, HostSpec, NoneLib, OnlyLib,
-    current, taken,
+    ACC0, ACC1, BareLib, DeviceLib, DeviceSpec, FakeArray, FakeOom, HostLib, HostSpec, NoneLib,
+    OnlyLib, current, taken,
 };
 
 type OnHost = FakeArray<HostSpec>;
@@ -150,6 +150,17 @@ fn planes_are_cut_and_stacked_on_their_own_device() {
     let out = function.call_slices(&OnDevice::counting(0, &[2, 2, 2], ACC1)).unwrap();
     assert_eq!(out.device, ACC1);
     assert!(taken().contains(&"fakedevice stack 2 on accelerator:1".to_string()));
+}
+
+#[test]
+fn a_library_without_operations_has_functions_too() {
+    type OnBare = FakeArray<common::BareSpec>;
+    let function = ArrayFunction::<BareLib, _>::new("first", |image: &OnBare| {
+        Ok::<_, Error>(Outputs::new(copy(image), image.values()[0]))
+    });
+    let out = function.call_slices(&OnBare::counting(0, &[2, 1, 2], ACC0)).unwrap();
+    assert_eq!((out.extra, out.main.device), (vec![0.0, 2.0], ACC0));
+    assert_eq!(out.main.values(), [0.0, 1.0, 2.0, 3.0]);
 }
 
 #[test]

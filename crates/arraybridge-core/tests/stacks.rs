@@ -6,7 +6,9 @@ use arraybridge_core::{
     AnyArray, Device, Error, HOST, HostArray, Library, process_slices, stack_slices,
     stack_slices_to, unstack_slices, unstack_slices_to,
 };
-use common::{ACC0, ACC1, DeviceLib, FakeArray, HostLib, Notes, OnlyLib, taken, uploads_left};
+use common::{
+    ACC0, ACC1, BareLib, DeviceLib, FakeArray, HostLib, Notes, OnlyLib, taken, uploads_left,
+};
 
 fn host(start: usize, shape: &[usize]) -> AnyArray {
     AnyArray::of::<HostLib>(FakeArray::counting(start, shape, HOST))
@@ -267,4 +269,30 @@ fn the_slice_loop_names_the_plane_that_does_not_fit() {
     );
     let error = process_slices(&host(0, &[3, 2, 3]), HOST, |_| Err::<AnyArray, _>("too dark"));
     assert_eq!(error.unwrap_err().to_string(), "`process_slices` (plane 0) failed");
+}
+
+#[test]
+fn a_library_without_operations_stacks_and_is_cut_through_main_memory() {
+    let plane = |start| AnyArray::of::<BareLib>(FakeArray::counting(start, &[1, 2], ACC0));
+    taken();
+    let stacked = stack_slices(vec![plane(0), plane(2)], target::<BareLib>(), ACC0).unwrap();
+    assert_eq!(
+        taken(),
+        [
+            "fakebare download [1, 2]",
+            "fakebare download [1, 2]",
+            "fakebare upload [2, 1, 2] to accelerator:0"
+        ]
+    );
+    let planes = unstack_slices_to::<BareLib>(stacked, ACC0).unwrap();
+    // Read once for all planes.
+    assert_eq!(
+        taken(),
+        [
+            "fakebare download [2, 1, 2]",
+            "fakebare upload [1, 2] to accelerator:0",
+            "fakebare upload [1, 2] to accelerator:0"
+        ]
+    );
+    assert_eq!((planes[1].values(), planes[1].device), (vec![2.0, 3.0], ACC0));
 }

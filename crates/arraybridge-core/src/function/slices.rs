@@ -1,6 +1,9 @@
 //! Running a function plane by plane.
 
-use crate::ops::Ops;
+use std::any::Any;
+
+use crate::convert::lost;
+use crate::stack::{Cutter, join};
 use crate::{
     AnyArray, ArrayLibrary, BoxError, DType, Description, Device, Error, FunctionOutput,
     stack_slices,
@@ -64,13 +67,21 @@ impl SliceMode for BySlice {
         let &[planes, _, _] = seen.layout.shape() else {
             return body(input, None).map(|(main, extra)| (main, vec![extra]));
         };
+        let mut cutter = Cutter::new(I::INSTANCE, input);
         let (mains, extras) = each_plane(
             function,
             planes,
-            |index| body(&I::plane(input, index)?, Some(index)),
+            |index| {
+                let mut plane = None::<I::Array>;
+                cutter.plane(index, &mut plane)?;
+                body(&plane.ok_or_else(lost::<I>)?, Some(index))
+            },
             |main: &O::Array| O::INSTANCE.describe(main).map(|seen| Seen::of(seen, true)),
         )?;
-        Ok((O::stack(&mains.iter().collect::<Vec<_>>())?, extras))
+        let slots: Vec<&dyn Any> = mains.iter().map(|main| main as &dyn Any).collect();
+        let mut stacked = None::<O::Array>;
+        join(O::INSTANCE, &slots, &mut stacked)?;
+        Ok((stacked.ok_or_else(lost::<O>)?, extras))
     }
 }
 
@@ -172,11 +183,13 @@ where
     };
     let moved = if seen.device == device { None } else { Some(array.move_to_device(device)?) };
     let array = moved.as_ref().unwrap_or(array);
+    let mut cutter = array.cutter();
     let (mains, extras) = each_plane(
         name,
         planes,
         |plane| {
-            let result = body(&array.plane(plane)?).map_err(|error| Error::Function {
+            let cut = AnyArray::made_by(array.library().inner(), |out| cutter.plane(plane, out))?;
+            let result = body(&cut).map_err(|error| Error::Function {
                 function: name.into(),
                 plane: Some(plane),
                 source: error.into(),

@@ -71,6 +71,7 @@ pub trait Spec: Sized + Send + Sync + 'static {
     const KINDS: DeviceKinds;
     const ACCELERATORS: u32 = 2;
     const SHARES: bool = false;
+    const OPS: bool = true;
 }
 
 /// Main memory alone; takes and gives host buffers.
@@ -103,11 +104,22 @@ impl Spec for NoneSpec {
     const ACCELERATORS: u32 = 0;
 }
 
+/// The least that a library can be: main memory and one accelerator, no roles for arrays.
+pub struct BareSpec;
+impl Spec for BareSpec {
+    const NAME: &'static str = "fakebare";
+    const KINDS: DeviceKinds = DeviceKinds::HOST.and(DeviceKinds::ACCELERATOR);
+    const ACCELERATORS: u32 = 1;
+    const OPS: bool = false;
+}
+
+pub type BareLib = Fake<BareSpec>;
 pub type HostLib = Fake<HostSpec>;
 pub type DeviceLib = Fake<DeviceSpec>;
 pub type OnlyLib = Fake<OnlySpec>;
 pub type NoneLib = Fake<NoneSpec>;
 
+register_library!(BareLib);
 register_library!(HostLib);
 register_library!(DeviceLib);
 register_library!(OnlyLib);
@@ -258,7 +270,7 @@ impl<S: Spec> ArrayLibrary for Fake<S> {
     }
 
     fn ops(&self) -> Option<&dyn ArrayOps<Self>> {
-        Some(self)
+        S::OPS.then_some(self as _)
     }
 
     fn child_environment(&self) -> Vec<(String, String)> {

@@ -1,13 +1,13 @@
 //! Planes into a stack, and a stack into its planes.
 
+mod planes;
+
 use std::time::Instant;
 
-use crate::library::roles::HostOffer;
 use crate::record::{self, ConversionRecord};
-use crate::{
-    Access, AnyArray, ArrayLibrary, ConversionError, DType, Device, Error, HostArray, Library,
-    Mechanism, Obstacle,
-};
+use crate::{AnyArray, ArrayLibrary, ConversionError, DType, Device, Error, Library, Mechanism};
+
+pub(crate) use planes::{Cutter, join};
 
 /// Stacks 2-D arrays of any libraries into one 3-D array of `target` on `device`.
 ///
@@ -69,8 +69,8 @@ pub fn stack_slices_to<L: ArrayLibrary>(
 /// an empty list.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an array that is not 3-D; the errors of the conversion and of
-/// [`AnyArray::plane`]. The array comes back, converted if only cutting it failed.
+/// [`Error::InvalidArgument`] for an array that is not 3-D; the errors of the conversion. The array
+/// comes back, converted if only cutting it failed.
 ///
 /// ```
 /// use arraybridge_core::{AnyArray, ConversionError, HOST, Library, unstack_slices};
@@ -95,7 +95,7 @@ pub fn unstack_slices(
         Err(error) => return Err(ConversionError::new(error, Some(array))),
     };
     let array = bring(array, target, device)?;
-    match (0..count).map(|index| array.plane(index)).collect() {
+    match array.planes(count) {
         Ok(planes) => Ok(planes),
         Err(error) => Err(ConversionError::new(error, Some(array))),
     }
@@ -149,7 +149,7 @@ fn stack(planes: &mut Vec<AnyArray>, target: Library, device: Device) -> Result<
     let own = planes.iter().all(|plane| plane.library() == target);
     if own && places.first().is_some_and(|place| all_on(*place)) {
         // One stack where they are, one move of the whole.
-        let stacked = AnyArray::stack(&planes.iter().collect::<Vec<_>>())?;
+        let stacked = AnyArray::joined(planes)?;
         return Ok(bring(stacked, target, device)?);
     }
     if all_on(Device::Host) {
@@ -170,7 +170,7 @@ fn stack(planes: &mut Vec<AnyArray>, target: Library, device: Device) -> Result<
         }
     }
     *planes = converted;
-    AnyArray::stack(&planes.iter().collect::<Vec<_>>())
+    AnyArray::joined(planes)
 }
 
 /// Checks that planes can be stacked, and returns their shape, dtype and places.
@@ -207,13 +207,13 @@ fn check(planes: &[AnyArray]) -> Result<([usize; 2], DType, Vec<Device>), Error>
 /// Copies planes in main memory into one host array and hands that to the target.
 fn stack_on_host(
     planes: &mut [AnyArray],
-    [height, width]: [usize; 2],
+    shape: [usize; 2],
     dtype: DType,
     target: Library,
     device: Device,
 ) -> Result<AnyArray, Error> {
     let started = record::is_observed().then(Instant::now);
-    let mut whole = HostArray::scratch(dtype, &[planes.len(), height, width])?;
+    let mut whole = planes::whole(planes.len(), &shape, dtype)?;
     for (index, plane) in planes.iter_mut().enumerate() {
         let view = plane.host_view_exclusive().ok();
         let seen = view.map(|view| view.copy_into_plane(&mut whole, index)).transpose()?;
@@ -222,10 +222,11 @@ fn stack_on_host(
             plane.download()?.view().copy_into_plane(&mut whole, index)?;
         }
     }
-    let stacked = place(whole, target, device)?;
+    let nbytes = whole.nbytes() / planes.len();
+    let library = target.inner();
+    let stacked = AnyArray::made_by(library, |out| planes::place(whole, library, device, out))?;
     if let Some(started) = started {
         let seconds = started.elapsed().as_secs_f64() / planes.len() as f64;
-        let nbytes = height * width * dtype.size();
         for plane in planes.iter().filter(|plane| plane.library() != target) {
             record::emit(&ConversionRecord {
                 source_library: plane.library().name(),
@@ -241,27 +242,4 @@ fn stack_on_host(
         }
     }
     Ok(stacked)
-}
-
-/// Makes an array of a library of a host array that nobody else holds: without a copy where the
-/// library takes the memory.
-fn place(host: HostArray, target: Library, device: Device) -> Result<AnyArray, Error> {
-    let library = target.inner();
-    if library.declaration().host_share.contains(device.kind()) {
-        // `host` keeps the memory in case that the offer is declined.
-        let offer = HostOffer::new(host.clone(), Access::Exclusive);
-        let mut declined = false;
-        let adopted = AnyArray::made_by(library, |out| match library.adopt(offer, device, out) {
-            Ok(()) => Ok(()),
-            Err(Obstacle::Failed(error)) => Err(error),
-            Err(Obstacle::Declined(_)) => {
-                declined = true;
-                Ok(())
-            }
-        })?;
-        if !declined {
-            return Ok(adopted);
-        }
-    }
-    AnyArray::made_by(library, |out| library.upload(&host, device, out))
 }
