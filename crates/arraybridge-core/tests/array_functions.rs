@@ -161,6 +161,10 @@ fn a_library_without_operations_has_functions_too() {
     let out = function.call_slices(&OnBare::counting(0, &[2, 1, 2], ACC0)).unwrap();
     assert_eq!((out.extra, out.main.device), (vec![0.0, 2.0], ACC0));
     assert_eq!(out.main.values(), [0.0, 1.0, 2.0, 3.0]);
+    // 0, 1, 2, 3 of 3 by the rules of `scale_dtype`.
+    let scaled = function.by_ref().output_dtype(OutputDtype::U8);
+    let out = scaled.call(&OnBare::counting(0, &[4], ACC0)).unwrap();
+    assert_eq!((out.main.values(), out.main.device), (vec![0.0, 85.0, 170.0, 255.0], ACC0));
 }
 
 #[test]

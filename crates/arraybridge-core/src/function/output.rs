@@ -1,6 +1,6 @@
 //! What an array function returns: a main array, perhaps with extras, in a declared dtype.
 
-use crate::ops::Ops;
+use crate::ops::{Ops, scale};
 use crate::{ArrayLibrary, DType, Error};
 
 /// Which dtype the main output of an [`ArrayFunction`](crate::ArrayFunction) has.
@@ -58,10 +58,21 @@ impl OutputDtype {
         let wanted = self.resolve(I::INSTANCE.describe(input)?.dtype);
         match wanted {
             Some(dtype) if dtype != O::INSTANCE.describe(&output)?.dtype => {
-                O::scale_dtype(&output, dtype)
+                rescale::<O>(&output, dtype)
             }
             _ => Ok(output),
         }
+    }
+}
+
+/// Rescales in the array's library, or in main memory for a library that has no operations.
+fn rescale<O: ArrayLibrary>(output: &O::Array, dtype: DType) -> Result<O::Array, Error> {
+    match O::scale_dtype(output, dtype) {
+        Err(Error::Unsupported { .. }) => {
+            let scaled = scale::scale(&O::INSTANCE.download(output)?, dtype)?;
+            O::INSTANCE.upload(&scaled, O::INSTANCE.device_of(output)?)
+        }
+        done => done,
     }
 }
 
@@ -69,7 +80,7 @@ impl OutputDtype {
 /// function returns.
 ///
 /// The dtype policy and stacking concern the main array alone. Run slice by slice, `extra` is the
-/// list of every plane's extra, in order.
+/// list of every plane's extra, in order: every plane has one, as the type says, `Option` if not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outputs<A, X> {
     /// The array.

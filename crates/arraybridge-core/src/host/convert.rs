@@ -99,26 +99,6 @@ impl HostArray {
         Ok(())
     }
 
-    /// Copies the elements into the sub-array at an index of a larger array's first axis,
-    /// allocating nothing.
-    pub(crate) fn copy_into_plane(&self, whole: &mut HostArray, index: usize) -> Result<(), Error> {
-        whole.require_exclusive("copying into an array")?;
-        let plane = whole.index_axis(0, index)?;
-        if plane.dtype != self.dtype {
-            return Err(Error::DtypeMismatch { expected: plane.dtype, found: self.dtype });
-        }
-        if plane.shape() != self.shape() {
-            return Err(Error::ShapeMismatch {
-                operation: "copying into an array",
-                expected: plane.shape().to_vec(),
-                found: self.shape().to_vec(),
-            });
-        }
-        // The whole was found exclusive, and this plane is the only view of it.
-        self.copy_elements(&plane);
-        Ok(())
-    }
-
     /// Copies into an array of the same dtype and shape that is exclusive.
     pub(super) fn copy_elements(&self, target: &HostArray) {
         if self.is_empty() {

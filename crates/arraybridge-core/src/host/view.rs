@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::{Access, HostArray, Owner};
-use crate::{DType, Element, Error, Layout};
+use crate::{AxisSlice, DType, Element, Error, Layout};
 
 /// A read-only view of an array's memory for as long as the array is borrowed.
 ///
@@ -76,9 +76,13 @@ impl<'a> HostView<'a> {
         self.array.as_slice()
     }
 
-    /// Copies the elements into the sub-array at an index of a larger array's first axis.
-    pub(crate) fn copy_into_plane(&self, whole: &mut HostArray, index: usize) -> Result<(), Error> {
-        self.array.copy_into_plane(whole, index)
+    /// Copies the elements into the part of an array that slices select ([`HostArray::assign`]).
+    pub(crate) fn assign_to(
+        &self,
+        target: &mut HostArray,
+        slices: &[AxisSlice],
+    ) -> Result<(), Error> {
+        target.assign(slices, &self.array)
     }
 
     /// Copies the elements into a row-major array of its own.

@@ -216,10 +216,11 @@ fn stack_on_host(
     let mut whole = planes::whole(planes.len(), &shape, dtype)?;
     for (index, plane) in planes.iter_mut().enumerate() {
         let view = plane.host_view_exclusive().ok();
-        let seen = view.map(|view| view.copy_into_plane(&mut whole, index)).transpose()?;
+        let place = [planes::at(index)];
+        let seen = view.map(|view| view.assign_to(&mut whole, &place)).transpose()?;
         if seen.is_none() {
             // Others may write it, or it lends no views: its library reads it.
-            plane.download()?.view().copy_into_plane(&mut whole, index)?;
+            whole.assign(&place, &plane.download()?)?;
         }
     }
     let nbytes = whole.nbytes() / planes.len();

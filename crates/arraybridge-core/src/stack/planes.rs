@@ -6,7 +6,7 @@ use std::any::Any;
 use crate::library::DynArrayLibrary;
 use crate::library::roles::HostOffer;
 use crate::ops::Operation;
-use crate::{Access, DType, Device, Error, HostArray, Obstacle};
+use crate::{Access, AxisSlice, DType, Device, Error, HostArray, Obstacle};
 
 /// Cuts an array into the planes of its first axis, on its device.
 pub(crate) struct Cutter<'a> {
@@ -54,7 +54,7 @@ pub(crate) fn join(
     let Some(first) = first else { return Ok(()) };
     let mut whole = whole(arrays.len(), first.layout.shape(), first.dtype)?;
     for (index, array) in arrays.iter().enumerate() {
-        library.download(*array)?.copy_into_plane(&mut whole, index)?;
+        whole.assign(&[at(index)], &library.download(*array)?)?;
     }
     place(whole, library, first.device, out)
 }
@@ -64,6 +64,13 @@ pub(super) fn whole(count: usize, plane: &[usize], dtype: DType) -> Result<HostA
     let mut shape = vec![count];
     shape.extend_from_slice(plane);
     HostArray::scratch(dtype, &shape)
+}
+
+/// Selects one index of an axis.
+pub(super) fn at(index: usize) -> AxisSlice {
+    // Indices of planes are below a length, so both fit in isize.
+    let start = index as isize;
+    AxisSlice::from(start..start + 1)
 }
 
 /// Fills `out` with an array of a library made of a host array that nobody else holds: without a
