@@ -43,21 +43,21 @@ macro_rules! conformance {
             owners::a_failed_exchange_gives_the_array_back,
             threads::arrays_convert_on_another_thread,
             threads::arrays_are_dropped_on_another_thread,
-            threads::many_threads_convert_at_once
-
-
-
-
-
-
-
-
-
-
-
-
-
-
+            threads::many_threads_convert_at_once,
+            ops::max_and_min_keep_the_dtype_and_propagate_nan,
+            ops::sums_are_in_64_bits_or_the_float_itself,
+            ops::means_are_floats,
+            ops::reductions_refuse_bad_axes_and_no_elements,
+            ops::astype_is_a_plain_cast,
+            ops::reshape_and_prepend_axis_keep_row_major_order,
+            ops::broadcast_to_repeats,
+            ops::ones_like_is_ones_where_the_reference_is,
+            ops::assign_replaces_a_range_with_negative_ends_and_steps,
+            ops::logical_and_is_true_where_both_are_not_zero,
+            ops::stack_and_plane_are_inverse,
+            ops::normalize_planes_divides_by_scales,
+            ops::scale_dtype_reaches_the_ends_of_the_range,
+            ops::math_makes_arrays_of_nothing
         );
     };
     (@cases $library:ty; $($module:ident::$case:ident),+) => {

@@ -1,1 +1,0 @@
-//! Operations against reference values: written down, or computed here in `f64`.
