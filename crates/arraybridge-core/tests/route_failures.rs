@@ -164,6 +164,21 @@ fn a_move_is_refused_where_a_copy_is() {
 }
 
 #[test]
+fn an_exporter_that_copies_where_a_copy_is_refused_is_found_out() {
+    let convert = |policy| {
+        let (array, _) = given(FIRST);
+        with_fault(Fault::CopiesInSecret, || array.convert_with::<Taker>(FIRST, policy))
+    };
+    let error = convert(CopyPolicy::Never).unwrap_err();
+    let message = "giver to taker on `accelerator:0` would copy (dlpack), and a copy was refused";
+    assert_eq!(error.to_string(), message);
+    assert_eq!(error.into_array().unwrap().host.as_slice::<f32>().unwrap(), VALUES);
+    let (taken, seen) = recorded(|| convert(CopyPolicy::Allow).unwrap());
+    assert_eq!(taken.host.as_slice::<f32>().unwrap(), VALUES);
+    assert_eq!(seen, [(Mechanism::Dlpack, true, vec![])]);
+}
+
+#[test]
 fn an_array_that_cannot_be_described_comes_back_too() {
     let (array, _) = given(FIRST);
     let array = AnyArray::of::<Taker>(array.convert_to::<Taker>(FIRST).unwrap());

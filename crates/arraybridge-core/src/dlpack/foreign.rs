@@ -103,8 +103,8 @@ impl DlpackPayload {
     /// # Safety
     /// `tensor` is null or a tensor that the caller owns and gives up, valid by the rules of DLPack:
     /// its shape and strides are readable, its deleter may be called once from any thread and does
-    /// not unwind, and its elements are valid memory, initialised once queued work has run, until
-    /// then. `access` is true: with `Exclusive` nobody else reaches the elements, with `Immutable`
+    /// not unwind, and its elements are valid memory until then, initialised once queued work has run
+    /// (on a device that the host can read, it has run already). `access` is true: with `Exclusive` nobody else reaches the elements, with `Immutable`
     /// nobody writes them, with `SharedMutable` nobody writes them while
     /// [`HostArray::from_dlpack`](crate::HostArray::from_dlpack) copies them.
     pub unsafe fn from_versioned(

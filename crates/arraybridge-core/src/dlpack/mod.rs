@@ -44,7 +44,8 @@ impl DlpackPayload {
     /// # Safety
     /// Until the last handle on `owner` is dropped, the elements of `layout` are valid memory of
     /// `device`, initialised once work that the producer queued has run, and reachable as `access`
-    /// says: [`Access::Exclusive`] only if nothing else reaches them. With
+    /// says: [`Access::Exclusive`] only if nothing else reaches them. On a device that the host can
+    /// read ([`DlpackDevice::is_host_readable`]) that work has run already; with
     /// [`Access::SharedMutable`], nobody writes them while [`HostArray::from_dlpack`] copies them.
     ///
     /// [`HostArray::from_dlpack`]: crate::HostArray::from_dlpack

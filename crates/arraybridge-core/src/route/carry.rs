@@ -206,9 +206,9 @@ fn finish(
             }
             mechanism = Mechanism::HostCopy;
         }
-        if passage.policy == CopyPolicy::Never && !empty {
-            return Err(would_copy(passage, mechanism, declined));
-        }
+    }
+    if passage.policy == CopyPolicy::Never && !shared && !empty {
+        return Err(would_copy(passage, mechanism, declined));
     }
     let made = Made { copied: !shared && !empty, device, nbytes };
     emit(passage, seen, mechanism, made, &declined);
