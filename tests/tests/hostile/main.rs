@@ -1,5 +1,9 @@
 //! Core under attack from safe code: absurd sizes, libraries that lie, panics at bad moments, many
 //! threads. Nothing here may abort, hang, or show memory that is not the array's.
 
+mod foreign;
 mod layouts;
+mod libraries;
+mod panics;
 mod sizes;
+mod threads;
