@@ -73,11 +73,13 @@ fn counters_that_were_read_merge_with_live_ones() {
 fn libraries_that_are_not_compiled_in_and_fields_that_are_not_known_are_read() {
     let mut row = row();
     row["later"] = json!("field");
+    row["seconds"] = json!(f64::MAX);
     let counters = ConversionCounters::from_json(&document(&[row.clone(), row])).unwrap();
     let rows = counters.rows();
     // Rows of one key add up, without overflow.
     assert_eq!((rows.len(), rows[0].conversions, rows[0].nbytes), (1, 4, u64::MAX));
     assert_eq!(rows[0].source_device, Device::Accelerator(1));
+    assert_eq!(counters.to_json().unwrap().matches("null").count(), 0);
     assert_eq!(rows[0].declined, [(Mechanism::Dlpack, DeclineReason::Device)]);
     assert!(counters.table().starts_with("source"));
 }
@@ -179,4 +181,29 @@ fn a_row_alone_is_serialised_as_in_the_document() {
     assert_eq!(serde_json::to_value(&read).unwrap(), row());
     let whole = ConversionCounters::from_json(&document(&[row()])).unwrap();
     assert_eq!(whole.rows(), [read]);
+}
+
+#[test]
+fn a_damaged_document_is_read_or_refused() {
+    let text = document(&[row(), row()]);
+    let (mut read, mut refused) = (0, 0);
+    for place in 0..text.len() {
+        for damage in [&b""[..], b"\0", b"9", b"\"", b"]", b"-", b"e9"] {
+            let damaged = [&text.as_bytes()[..place], damage, &text.as_bytes()[place + 1..]];
+            let damaged = String::from_utf8(damaged.concat()).unwrap();
+            match ConversionCounters::from_json(&damaged) {
+                Ok(counters) => {
+                    read += 1;
+                    assert_eq!(counters.table().lines().count(), counters.rows().len() + 2);
+                    counters.to_json().unwrap();
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(error.to_string().starts_with("not counters of arraybridge: "));
+                }
+            }
+        }
+    }
+    // Names and numbers may be damaged without a trace; most else may not.
+    assert!(read > 100 && refused > 1000, "{read} read, {refused} refused");
 }

@@ -96,9 +96,9 @@ fn a_target_that_declines_and_keeps_the_memory_is_named() {
         let convert = || array.convert_to::<Taker>(device).unwrap_err();
         let error = with_fault(Fault::DeclinesAndKeeps, convert);
         let message = format!(
-            "giving an array back needs an array whose memory nobody else can reach: taker declined \
-             it ({mechanism}: dtype) and still holds its memory; report this to the author of its \
-             backend"
+            "giving an array back needs an array whose memory nobody else can reach: {mechanism} \
+             from giver to taker declined it (dtype), and one of them still holds its memory; \
+             report this to the author of that backend"
         );
         assert_eq!(error.to_string(), message);
         assert!(error.into_array().is_none());

@@ -60,7 +60,8 @@ impl CounterTotals {
     pub(super) fn add(&mut self, other: CounterTotals) {
         self.conversions = self.conversions.saturating_add(other.conversions);
         self.nbytes = self.nbytes.saturating_add(other.nbytes);
-        self.seconds += other.seconds;
+        // Finite, as JSON has no other numbers.
+        self.seconds = (self.seconds + other.seconds).min(f64::MAX);
     }
 }
 

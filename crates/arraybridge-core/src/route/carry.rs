@@ -141,14 +141,15 @@ fn try_routes(
     })
 }
 
-/// The error of a target that declined an array and did not let go of its memory, so that no other
-/// route has anything to carry.
+/// The error of an exchange that declined an array and did not let go of its memory, so that no
+/// other route has anything to carry.
 fn kept(passage: &Passage, mechanism: Mechanism, decline: Decline) -> Error {
     Error::Shared {
         operation: "giving an array back",
         message: format!(
-            "{} declined it ({mechanism}: {decline}) and still holds its memory; report this to the \
-             author of its backend",
+            "{mechanism} from {} to {} declined it ({decline}), and one of them still holds its \
+             memory; report this to the author of that backend",
+            passage.source.name(),
             passage.target.name()
         ),
     }
