@@ -11,6 +11,7 @@ mod error;
 mod function;
 mod geometry;
 mod host;
+pub mod host_pool;
 mod layout;
 mod library;
 mod memory;

@@ -35,16 +35,19 @@ impl HostArray {
     /// # Errors
     /// [`Error::ShapeMismatch`], [`Error::OutOfMemory`], [`Error::SizeOverflow`].
     pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<HostArray, Error> {
-        let mut array = HostArray::scratch(T::DTYPE, shape)?;
-        if array.len() != elements.len() {
+        let layout = Layout::row_major(shape)?;
+        if layout.len() != elements.len() {
             return Err(Error::ShapeMismatch {
                 operation: "array from slice",
                 expected: shape.to_vec(),
                 found: vec![elements.len()],
             });
         }
-        array.as_slice_mut::<T>()?.copy_from_slice(elements);
-        Ok(array)
+        let buffer = Buffer::to_fill(layout.nbytes(T::DTYPE)?)?;
+        let target = buffer.pointer().cast::<T>().as_ptr();
+        // SAFETY: the buffer is that long, aligned for every element, and nobody else's.
+        unsafe { elements.as_ptr().copy_to_nonoverlapping(target, elements.len()) };
+        Ok(HostArray::from_buffer(buffer, T::DTYPE, layout))
     }
 
     fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout) -> HostArray {
@@ -58,8 +61,9 @@ impl HostArray {
     /// [`Error::OutOfMemory`].
     pub fn gather(&self) -> Result<HostArray, Error> {
         let layout = Layout::row_major(self.shape())?;
-        let buffer = Buffer::scratch(layout.nbytes(self.dtype)?)?;
+        let buffer = Buffer::to_fill(layout.nbytes(self.dtype)?)?;
         let target = HostArray::from_buffer(buffer, self.dtype, layout);
+        // Fills the buffer: its layout has no gaps.
         self.copy_elements(&target);
         Ok(target)
     }

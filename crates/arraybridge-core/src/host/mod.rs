@@ -6,6 +6,8 @@ mod buffer;
 mod convert;
 mod layouts;
 mod owner;
+mod pages;
+pub(crate) mod pool;
 mod rows;
 mod vec_memory;
 mod view;
