@@ -114,9 +114,9 @@ impl Castable for bool {
 macro_rules! halves {
     ($($type:ident),+) => {$(
         impl Real for $type {
-            fn from_i32(value: i32) -> $type { Self::from_f64(f64::from(value)) }
-            fn from_i64(value: i64) -> $type { Self::from_f64(i64_to_f64_odd(value)) }
-            fn from_u64(value: u64) -> $type { Self::from_f64(u64_to_f64_odd(value)) }
+            fn from_i32(value: i32) -> $type { <Self as Real>::from_f64(f64::from(value)) }
+            fn from_i64(value: i64) -> $type { <Self as Real>::from_f64(i64_to_f64_odd(value)) }
+            fn from_u64(value: u64) -> $type { <Self as Real>::from_f64(u64_to_f64_odd(value)) }
             fn from_f32(value: f32) -> $type { $type::from_f32(value) }
             // The type's own `from_f64` rounds twice, or drops the low bits before it rounds.
             fn from_f64(value: f64) -> $type { $type::from_f32(f64_to_f32_odd(value)) }
