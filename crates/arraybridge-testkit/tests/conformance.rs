@@ -1,4 +1,4 @@
-//! The mocks that are meant to conform do.
+//! The mocks that are meant to conform do; the suite runs, skipping, where a runtime is absent too.
 
 macro_rules! conforming {
     ($($module:ident: $library:ident),+ $(,)?) => {$(
@@ -18,4 +18,5 @@ conforming! {
     immutable: Immutable,
     shared_storage: SharedStorage,
     declining: Declining,
+    absent: Absent,
 }

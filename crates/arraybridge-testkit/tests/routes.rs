@@ -10,8 +10,8 @@ use arraybridge_testkit::mock::kinds::{
     WrappingKind,
 };
 use arraybridge_testkit::mock::{
-    Accelerated, AcceleratorOnly, Act, Character, Immutable, MockArray, MockFailure, NamedDevice,
-    SharedStorage, Step, Wrapping,
+    Accelerated, AcceleratorOnly, Act, Character, Immutable, Mock, MockArray, MockFailure,
+    NamedDevice, SharedStorage, Step, Traits, Wrapping,
 };
 use arraybridge_testkit::{LAYOUTS, Releases, Sample, bits, watch};
 
@@ -96,8 +96,6 @@ fn a_failure_at_any_step_stops_the_conversion_and_gives_the_array_back() {
 }
 
 fn stops<S: Character, T: Character>(from: Device, to: Device, step: Step, act: Act) {
-    use arraybridge_testkit::mock::Mock;
-
     let context = format!("{step:?} {act:?} from {from} to {to}");
     for erased in [false, true] {
         let (source, releases) = array::<S>(from);
@@ -309,19 +307,32 @@ fn conversions_by_reference_copy_what_anyone_could_write() {
     whole(&made);
     releases.assert_once("the source alone held it");
 
-    // Both never write: one memory, two arrays.
+    // Both never write: one memory, two libraries.
     let (source, releases) = array::<ImmutableKind>(HOST);
-    let view = arraybridge_testkit::mock::Mock::<ImmutableKind>::script(Step::Duplicate, Act::Fail);
+    let (made, records) = watch(|| to::<Immutable, Mock<Frozen>>(&source, HOST));
+    let made = made.unwrap();
+    assert_eq!(made.address(), source.address());
+    assert!(!records[0].copied, "{records:?}");
+    drop(source);
+    whole(&made);
+    releases.assert_none("the other array is over it");
+    drop(made);
+    releases.assert_once("both are gone");
+
+    // What fails leaves the source as it was.
+    let (source, _) = array::<ImmutableKind>(HOST);
+    let script = Immutable::script(Step::Duplicate, Act::Fail);
     let failed = to::<Immutable, Wrapping>(&source, HOST).unwrap_err();
     assert!(matches!(failed, Error::Foreign { .. }), "{failed}");
-    drop(view);
-    let second = AnyArray::of::<Immutable>(source);
-    let copy = second.duplicate().unwrap();
-    assert_eq!(copy.describe().unwrap().address, second.describe().unwrap().address);
-    drop(second);
-    releases.assert_none("the duplicate shares it");
-    drop(copy);
-    releases.assert_once("both are gone");
+    drop(script);
+    whole(&source);
+}
+
+/// A second library whose arrays never change.
+enum Frozen {}
+
+impl Character for Frozen {
+    const TRAITS: Traits = Traits { name: "frozen", ..ImmutableKind::TRAITS };
 }
 
 /// Rule 8: `?` turns the error into the plain one, and drops the array.

@@ -29,7 +29,12 @@ fn set<C: Character>(device: Option<Device>) {
 
 impl<C: Character> Accelerator for Mock<C> {
     fn current_device(&self) -> Result<Device, Error> {
-        let first = || self.devices().map(|devices| devices[0]);
+        let first = || {
+            self.devices()?.first().copied().ok_or_else(|| Error::LibraryUnavailable {
+                library: C::TRAITS.name,
+                cause: self.availability().to_string(),
+            })
+        };
         current::<C>().map_or_else(first, Ok)
     }
 

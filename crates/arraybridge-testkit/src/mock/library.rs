@@ -29,11 +29,17 @@ impl<C: Character> ArrayLibrary for Mock<C> {
     const KINDS: DeviceKinds = C::TRAITS.kinds;
 
     fn availability(&self) -> Availability {
+        if C::TRAITS.absent {
+            return Availability::Absent { remedy: "nothing brings a mock's runtime".into() };
+        }
         Availability::Available
     }
 
     fn devices(&self) -> Result<Vec<Device>, Error> {
         let mut devices = Vec::new();
+        if C::TRAITS.absent {
+            return Ok(devices);
+        }
         for kind in C::TRAITS.kinds.iter() {
             match kind {
                 DeviceKind::Host => devices.push(HOST),

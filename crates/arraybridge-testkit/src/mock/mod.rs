@@ -57,6 +57,8 @@ pub struct Traits {
     pub storage: Storage,
     /// What it does at every exchange unless a script says otherwise.
     pub habit: Option<Act>,
+    /// Whether its runtime is not installed: then it has no devices.
+    pub absent: bool,
 }
 
 /// Who may write a mock's arrays, which decides what it takes from others.
@@ -85,6 +87,7 @@ impl Traits {
         accelerator: false,
         storage: Storage::Owned,
         habit: None,
+        absent: false,
     };
 
     /// Main memory and two accelerators, exchanged through DLPack on both.
@@ -175,6 +178,12 @@ mocks! {
         dlpack_import: DeviceKinds::HOST,
         storage: Storage::Shared,
         ..Traits::HOST_ONLY
+    };
+    /// A library whose runtime is not installed.
+    Absent, AbsentKind: Traits {
+        name: "mock-absent",
+        absent: true,
+        ..Traits::EVERYWHERE
     };
     /// Declares every exchange and declines each.
     Declining, DecliningKind: Traits {

@@ -3,9 +3,9 @@
 use arraybridge_core::ops::Ops;
 use arraybridge_core::{DType, DTypeKind, Device, Error, HostArray};
 
-use super::super::Subject;
+use super::super::{Subject, upload};
 use super::{array, done, expect, expect_near, real_dtypes, refused, tolerance};
-use crate::{numbers, of_numbers};
+use crate::{bits, numbers, of_numbers};
 
 const SHAPE: [usize; 3] = [2, 3, 4];
 
@@ -117,25 +117,23 @@ pub fn sums_are_in_64_bits_or_the_float_itself<L: Subject>() {
 }
 
 fn exact_sums<L: Subject>(device: Device) {
+    let sum = |host: HostArray, what: &str| {
+        let source = upload::<L>(&host, device)?;
+        done::<L>(L::sum(&source, 0), what)
+    };
     // 8 and 32 bits would overflow, f64 would round.
     let bytes = HostArray::from_vec(vec![200u8; 1000], &[1000]).unwrap();
-    if let Some(source) = super::super::upload::<L>(&bytes, device) {
-        if let Some(found) = done::<L>(L::sum(&source, 0), "a sum of uint8") {
-            expect(&found, &[], &[200_000.0], "a sum of uint8");
-        }
+    if let Some(found) = sum(bytes, "a sum of uint8") {
+        expect(&found, &[], &[200_000.0], "a sum of uint8");
     }
     let large = HostArray::from_vec(vec![1i64 << 60, 1, 1 << 59], &[3]).unwrap();
-    if let Some(source) = super::super::upload::<L>(&large, device) {
-        if let Some(found) = done::<L>(L::sum(&source, 0), "a sum of int64") {
-            assert_eq!(crate::bits(&found), ((1i64 << 60) + (1 << 59) + 1).to_le_bytes());
-        }
+    if let Some(found) = sum(large, "a sum of int64") {
+        assert_eq!(bits(&found), ((1i64 << 60) + (1 << 59) + 1).to_le_bytes());
     }
     let tenths = HostArray::from_vec(vec![0.1f32; 1 << 18], &[1 << 18]).unwrap();
-    if let Some(source) = super::super::upload::<L>(&tenths, device) {
-        if let Some(found) = done::<L>(L::sum(&source, 0), "a long sum of float32") {
-            let exact = f64::from(0.1f32) * f64::from(1 << 18);
-            expect_near(&found, &[], &[exact], 2e-6, "a long sum, as pairwise summation has it");
-        }
+    if let Some(found) = sum(tenths, "a long sum of float32") {
+        let exact = f64::from(0.1f32) * f64::from(1 << 18);
+        expect_near(&found, &[], &[exact], 2e-6, "a long sum, as pairwise summation has it");
     }
 }
 
