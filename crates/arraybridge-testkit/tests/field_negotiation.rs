@@ -1,4 +1,5 @@
 //! How exchanging arrays fails in the field: negotiation.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod foreign;
 

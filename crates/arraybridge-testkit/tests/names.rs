@@ -1,4 +1,5 @@
 //! Libraries by name: aliases, two under one name, none.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use arraybridge_core::{
     AnyArray, Convert, Device, Error, HOST, HostArray, Library, Mechanism, libraries, library,

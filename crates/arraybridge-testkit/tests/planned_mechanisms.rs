@@ -1,4 +1,5 @@
 //! The table of planned mechanisms, row by row, by declarations alone.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use arraybridge_core::{Declaration, Device, DeviceKinds, Error, HOST, Mechanism, Plan};
 

@@ -1,5 +1,6 @@
 //! What conversions do at each step: declines fall back in order, failures stop at once, and the
 //! array comes back.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use arraybridge_core::{
     AnyArray, Convert, CopyPolicy, DeclineReason, Device, Error, HOST, HostArray, Library,
