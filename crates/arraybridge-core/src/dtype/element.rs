@@ -18,8 +18,9 @@ use super::{
 /// An implementation promises that
 /// - the type's size and alignment are [`DType::size`] and [`DType::align`] of `DTYPE`, and it has
 ///   no padding;
-/// - every bit pattern is a valid value. `bool` is the one exception: an array of dtype `bool`
-///   never holds another byte than 0 or 1, which its constructors check.
+/// - every bit pattern is a valid value. Dtype `bool` is the one exception: its arrays never hold
+///   another byte than 0 or 1, which their constructors check, and an element type of it has no
+///   other values either, since what it writes is read as `bool`.
 pub unsafe trait Element:
     Copy + PartialEq + Debug + Default + Send + Sync + 'static
 {

@@ -9,20 +9,22 @@ mod owner;
 mod pages;
 pub(crate) mod pool;
 mod rows;
+mod vec;
 mod vec_memory;
 mod view;
+mod view_mut;
 
 use std::fmt;
 use std::ptr::NonNull;
 
-use crate::{ConversionError, DType, Element, Error, Layout};
+use crate::{DType, Element, Error, Layout};
 
 pub use access::Access;
 pub use owner::Owner;
 pub use rows::Rows;
+pub use vec::VecPlace;
 pub use view::HostView;
-
-use vec_memory::VecMemory;
+pub use view_mut::HostViewMut;
 
 /// An array in main memory: owner, pointer, dtype, layout and access.
 ///
@@ -87,6 +89,37 @@ impl HostArray {
         layout: Layout,
         access: Access,
     ) -> Result<HostArray, Error> {
+        let array = HostArray::wrap(owner, pointer, dtype, layout, access)?;
+        if dtype == DType::Bool {
+            array.check_bools()?;
+        }
+        Ok(array)
+    }
+
+    /// Wraps elements that `owner` keeps alive, as [`HostArray::from_raw`] does, without reading
+    /// any: that they are valid is part of the contract.
+    ///
+    /// # Errors
+    /// As [`HostArray::from_raw`], but for the bytes of `bool`.
+    ///
+    /// # Safety
+    /// As [`HostArray::from_raw`]; and every element is a valid `T`.
+    pub unsafe fn from_elements<T: Element>(
+        owner: Owner,
+        pointer: *mut T,
+        layout: Layout,
+        access: Access,
+    ) -> Result<HostArray, Error> {
+        HostArray::wrap(owner, pointer.cast(), T::DTYPE, layout, access)
+    }
+
+    fn wrap(
+        owner: Owner,
+        pointer: *mut u8,
+        dtype: DType,
+        layout: Layout,
+        access: Access,
+    ) -> Result<HostArray, Error> {
         layout.byte_span(dtype)?;
         layout.nbytes(dtype)?;
         if layout.is_empty() {
@@ -103,101 +136,7 @@ impl HostArray {
             field: "data",
             message: format!("the pointer is null for {} elements", layout.len()),
         })?;
-        let array = HostArray { owner, pointer, dtype, layout, access };
-        if dtype == DType::Bool {
-            array.check_bools()?;
-        }
-        Ok(array)
-    }
-
-    /// Takes a vector as the memory of a row-major array, without copying it.
-    ///
-    /// # Errors
-    /// [`Error::ShapeMismatch`] if the shape has another number of elements,
-    /// [`Error::SizeOverflow`]; the vector comes back with it.
-    pub fn from_vec<T: Element>(
-        vec: Vec<T>,
-        shape: &[usize],
-    ) -> Result<HostArray, ConversionError<Vec<T>>> {
-        let error = match Layout::row_major(shape) {
-            Ok(layout) if layout.len() == vec.len() => {
-                return HostArray::from_vec_layout(vec, 0, layout);
-            }
-            Ok(_) => Error::ShapeMismatch {
-                operation: "array from vector",
-                expected: shape.to_vec(),
-                found: vec![vec.len()],
-            },
-            Err(error) => error,
-        };
-        Err(ConversionError::new(error, Some(vec)))
-    }
-
-    /// Takes a vector as the memory of a strided array whose first element is `vec[first]`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidLayout`] if the layout reaches beyond the vector, which comes back with it.
-    pub fn from_vec_layout<T: Element>(
-        vec: Vec<T>,
-        first: usize,
-        layout: Layout,
-    ) -> Result<HostArray, ConversionError<Vec<T>>> {
-        let length = vec.len();
-        let memory = VecMemory::new(vec);
-        let start = memory.pointer();
-        if layout.is_empty() {
-            let owner = Owner::new(memory);
-            let pointer = start.cast();
-            let access = Access::Exclusive;
-            return Ok(HostArray { owner, pointer, dtype: T::DTYPE, layout, access });
-        }
-        let span = layout.span();
-        let low = isize::try_from(first).ok().and_then(|first| first.checked_add(span.start));
-        let high = isize::try_from(first).ok().and_then(|first| first.checked_add(span.end));
-        let inside = low.is_some_and(|low| low >= 0)
-            && high.is_some_and(|high| usize::try_from(high).is_ok_and(|high| high <= length));
-        if !inside {
-            let error = Error::InvalidLayout {
-                message: format!("{layout:?} from element {first} leaves a vector of {length}"),
-            };
-            return Err(ConversionError::new(error, Some(memory.into_vec())));
-        }
-        // SAFETY: `first` is an index of the vector: the span contains offset 0 and lies inside.
-        let pointer = unsafe { start.add(first) }.cast();
-        let owner = Owner::new(memory);
-        Ok(HostArray { owner, pointer, dtype: T::DTYPE, layout, access: Access::Exclusive })
-    }
-
-    /// Returns the vector that the array was made of and the index of its first element, without
-    /// copying; the array if it was not made of a `Vec<T>` or the vector is shared.
-    ///
-    /// [`HostArray::layout`] tells, before the call, where the array's elements lie in it.
-    pub fn into_vec_parts<T: Element>(self) -> Result<(Vec<T>, usize), HostArray> {
-        let HostArray { owner, pointer, dtype, layout, access } = self;
-        match owner.into_inner::<VecMemory<T>>() {
-            Ok(memory) => {
-                let bytes = pointer.as_ptr() as usize - memory.pointer().as_ptr() as usize;
-                Ok((memory.into_vec(), bytes / size_of::<T>()))
-            }
-            Err(owner) => Err(HostArray { owner, pointer, dtype, layout, access }),
-        }
-    }
-
-    /// Returns the elements in row-major order as the vector that the array was made of, without
-    /// copying; the array if it is not the whole of a `Vec<T>` in that order, or shared.
-    pub fn into_vec<T: Element>(self) -> Result<Vec<T>, HostArray> {
-        if !self.owner.holds::<VecMemory<T>>() || !self.layout.is_row_major() {
-            return Err(self);
-        }
-        let (dtype, layout, access) = (self.dtype, self.layout.clone(), self.access);
-        let (vec, first) = self.into_vec_parts()?;
-        if vec.len() == layout.len() {
-            return Ok(vec);
-        }
-        let memory = VecMemory::new(vec);
-        // SAFETY: `first` is the index of the array's first element in the same vector.
-        let pointer = unsafe { memory.pointer().add(first) }.cast();
-        Err(HostArray { owner: Owner::new(memory), pointer, dtype, layout, access })
+        Ok(HostArray { owner, pointer, dtype, layout, access })
     }
 
     /// Returns the dtype.

@@ -9,7 +9,7 @@ use crate::by_value::ByValue;
 /// A reference-counted handle on whatever keeps memory alive.
 ///
 /// The value inside is dropped once, with the last handle, on whichever thread holds that. It is
-/// never lent, only dropped or moved out, so it need not be `Sync`.
+/// never lent to two at once, so it need not be `Sync`.
 #[derive(Clone)]
 pub struct Owner(Arc<dyn Any + Send + Sync>);
 
@@ -30,6 +30,11 @@ impl Owner {
     pub fn into_inner<T: Any + Send>(self) -> Result<T, Owner> {
         let typed: Arc<ByValue<T>> = self.0.downcast().map_err(Owner)?;
         Arc::try_unwrap(typed).map(ByValue::into_inner).map_err(|shared| Owner(shared))
+    }
+
+    /// Borrows the value, if it is a `T` and this is the only handle.
+    pub(super) fn get_mut<T: Any + Send>(&mut self) -> Option<&mut T> {
+        Arc::get_mut(&mut self.0)?.downcast_mut::<ByValue<T>>().map(ByValue::get_mut)
     }
 
     /// Returns whether the value inside is a `T`.

@@ -31,6 +31,10 @@ impl<T: Element> VecMemory<T> {
         self.pointer
     }
 
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn into_vec(self) -> Vec<T> {
         let parts = ManuallyDrop::new(self);
         // SAFETY: the parts are those of the Vec that `new` took apart, and `self` does not drop.

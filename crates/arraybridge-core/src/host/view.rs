@@ -43,6 +43,29 @@ impl<'a> HostView<'a> {
         Ok(HostView { array, _guard: guard, _borrowed: PhantomData })
     }
 
+    /// Makes a view of elements as [`HostView::new`] does, without reading any: that they are valid
+    /// is part of the contract.
+    ///
+    /// # Errors
+    /// As [`HostArray::from_elements`].
+    ///
+    /// # Safety
+    /// As [`HostView::new`]; and every element is a valid `T`.
+    pub unsafe fn from_elements<T: Element>(
+        pointer: *const T,
+        layout: Layout,
+    ) -> Result<HostView<'a>, Error> {
+        let (owner, pointer) = (Owner::new(()), pointer.cast_mut());
+        // SAFETY: as in `new`.
+        let array = unsafe { HostArray::from_elements(owner, pointer, layout, Access::Immutable) }?;
+        Ok(HostView { array, _guard: None, _borrowed: PhantomData })
+    }
+
+    /// The memory under an owner that does not keep it: no clone may leave the view.
+    pub(super) fn array(&self) -> &HostArray {
+        &self.array
+    }
+
     /// Returns the dtype.
     pub fn dtype(&self) -> DType {
         self.array.dtype()
