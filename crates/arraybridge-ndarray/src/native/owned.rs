@@ -80,7 +80,9 @@ fn of_vec<T: Element, D: Dimension>(vec: Vec<T>, fit: &VecFit, layout: &Layout) 
     };
     for (axis, &length) in layout.shape().iter().enumerate() {
         let start = array.len_of(Axis(axis)) - length;
-        array.slice_axis_inplace(Axis(axis), Slice::from(start..));
+        if start > 0 {
+            array.slice_axis_inplace(Axis(axis), Slice::from(start..));
+        }
     }
     for axis in reversed_axes(layout) {
         array.invert_axis(axis);
