@@ -1,5 +1,7 @@
 //! The door to the outside: raw DLPack pointers out and in.
 
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,7 @@
 //! Every layout, of every element type, in both versions of ndarray: in and out without a copy.
 
+#![allow(clippy::unwrap_used)]
+
 use arraybridge_core::half::{bf16, f16};
 use arraybridge_core::num_complex::Complex;
 use arraybridge_core::{

@@ -1,5 +1,7 @@
 //! Who holds the memory, who may write it, and when it is released.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
