@@ -35,7 +35,8 @@ impl DlpackPayload {
     /// Describes memory that `owner` keeps alive.
     ///
     /// `data` is the pointer (or opaque handle) of the device's own kind, and the first element
-    /// lies `byte_offset` bytes behind it: handles are not offset themselves.
+    /// lies `byte_offset` bytes behind it: handles are not offset themselves. Exclusive access to a
+    /// layout whose elements may overlap is lowered to [`Access::Immutable`].
     ///
     /// # Errors
     /// [`Error::InvalidPayload`] for null data of an array with elements, [`Error::SizeOverflow`].
@@ -66,6 +67,11 @@ impl DlpackPayload {
                 message: format!("the pointer is null for {} elements", layout.len()),
             });
         }
+        let access = match access {
+            // Writing one element would write another.
+            Access::Exclusive if layout.may_overlap() => Access::Immutable,
+            access => access,
+        };
         Ok(DlpackPayload { owner, data, byte_offset, dtype, layout, device, access, copied: false })
     }
 
