@@ -2,10 +2,10 @@
 
 pub use arraybridge_core::ops::{Math, Ops};
 pub use arraybridge_core::{
-    AnyArray, ArrayFunction, ArrayPayload, ConversionObserver, ConversionRecord, Convert,
-    ConvertPayload, CopyPolicy, DType, Device, HOST, HostArray, HostViewExt, Library, Mechanism,
-    NativeArray, ObserverScope, OutputDtype, Outputs, Plan, libraries, library, plan,
-    register_library, stack_slices, to, unstack_slices,
+    AnyArray, ArrayFunction, ArrayPayload, ConversionCounters, ConversionObserver,
+    ConversionRecord, Convert, ConvertPayload, CopyPolicy, DType, Device, HOST, HostArray,
+    HostViewExt, Library, Mechanism, NativeArray, ObserverScope, OutputDtype, Outputs, Plan,
+    libraries, library, plan, register_library, stack_slices, to, unstack_slices,
 };
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray::{NdArray, Ndarray};

@@ -21,6 +21,7 @@ use arraybridge_core::roles::{Duplicate, HostOffer, HostShare, HostVisible};
 use arraybridge_core::{
     Access, ArrayLibrary, Availability, DType, Decline, DeclineReason, Description, Device,
     DeviceKinds, Element, Error, HOST, HostArray, HostView, Obstacle, register_library,
+    require_device,
 };
 
 // ---- The library: what its users see. ----------------------------------------------------------
@@ -106,7 +107,8 @@ impl ArrayLibrary for Rasters {
     }
 
     /// Copies, for the same reason; any layout becomes row-major.
-    fn upload(&self, array: &HostArray, _: Device) -> Result<Raster, Error> {
+    fn upload(&self, array: &HostArray, device: Device) -> Result<Raster, Error> {
+        require_device::<Rasters>(device)?;
         require_dtype(array.dtype(), "arrays")?;
         Ok(Raster(array.gather()?))
     }

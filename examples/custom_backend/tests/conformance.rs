@@ -1,0 +1,3 @@
+//! Everything that core promises of a library, held against this one.
+
+arraybridge_testkit::conformance!(raster_backend::Rasters);
