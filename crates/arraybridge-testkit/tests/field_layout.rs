@@ -125,8 +125,8 @@ fn an_array_without_elements_is_contiguous_with_any_strides_and_a_null_pointer()
         let (array, deleted) = tensor.strides(&strides).import(Access::Exclusive);
         let mut array = array.unwrap_or_else(|error| panic!("{strides:?}: {error}"));
         assert!(array.layout().is_row_major() && array.layout().is_column_major());
-        assert_eq!(array.as_slice::<f32>().unwrap(), []);
-        assert_eq!(array.as_slice_mut::<f32>().unwrap(), []);
+        assert!(array.as_slice::<f32>().unwrap().is_empty());
+        assert!(array.as_slice_mut::<f32>().unwrap().is_empty());
         assert_eq!(array.gather().unwrap().len(), 0);
         drop(array);
         assert_eq!(deleted.count(), 1, "its owner is released too");
