@@ -59,5 +59,10 @@ fn feature_sets() -> Vec<Step> {
             &["facade"],
             Task::cargo("test -p arraybridge --no-default-features --lib --tests"),
         ),
+        Step::task(
+            "registration in a release build",
+            &["tests"],
+            Task::cargo("test -p arraybridge-tests --release --test linking"),
+        ),
     ]
 }
