@@ -132,10 +132,21 @@ macro_rules! range_of {
                 (low.into(), high.into())
             }
 
-            /// Keeps one minimum and maximum per lane, which compiles to vector instructions.
-            #[inline(always)]
             fn range(chunk: &[$float], take: impl Fn($float) -> bool) -> ($float, $float) {
-                const LANES: usize = 16;
+                let (low, high) = lanes(chunk, take);
+                let low = low.into_iter().fold($float::INFINITY, $float::min);
+                (low, high.into_iter().fold($float::NEG_INFINITY, $float::max))
+            }
+
+            const LANES: usize = 16;
+
+            /// Keeps one minimum and maximum per lane, in vector instructions: inlined, the folds
+            /// after it lead the compiler to split them again.
+            #[inline(never)]
+            fn lanes(
+                chunk: &[$float],
+                take: impl Fn($float) -> bool,
+            ) -> ([$float; LANES], [$float; LANES]) {
                 let mut low = [$float::INFINITY; LANES];
                 let mut high = [$float::NEG_INFINITY; LANES];
                 let (whole, rest) = chunk.as_chunks::<LANES>();
@@ -151,8 +162,7 @@ macro_rules! range_of {
                     low[lane] = if value < low[lane] { value } else { low[lane] };
                     high[lane] = if value > high[lane] { value } else { high[lane] };
                 }
-                let low = low.into_iter().fold($float::INFINITY, $float::min);
-                (low, high.into_iter().fold($float::NEG_INFINITY, $float::max))
+                (low, high)
             }
         }
     };

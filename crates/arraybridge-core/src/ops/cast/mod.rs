@@ -12,6 +12,7 @@ mod carrier;
 mod number;
 mod reader;
 mod round;
+mod saturate;
 
 use crate::{DType, DTypeKind, Error, HostArray, with_element};
 

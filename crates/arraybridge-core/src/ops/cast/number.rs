@@ -8,6 +8,7 @@ use num_complex::Complex;
 
 use super::carrier::{Carried, Room, each};
 use super::round::{f64_to_f32_odd, i64_to_f64_odd, u64_to_f64_odd};
+use super::saturate;
 use crate::{
     Element, Error, F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz,
     F8E8M0Fnu,
@@ -50,14 +51,14 @@ fn store_real<T: Real>(source: Carried<'_>, target: &mut [T]) -> Result<(), Erro
 }
 
 macro_rules! primitives {
-    ($($type:ty => |$source:ident, $room:ident| $load:expr;)+) => {$(
+    ($($type:ty, $from_f32:expr => |$source:ident, $room:ident| $load:expr;)+) => {$(
         impl Real for $type {
             // Rust's `as` is the rule: float to integer truncates, saturates and takes NaN to 0;
             // integer to integer wraps; to a float it rounds to nearest once.
             fn from_i32(value: i32) -> $type { value as $type }
             fn from_i64(value: i64) -> $type { value as $type }
             fn from_u64(value: u64) -> $type { value as $type }
-            fn from_f32(value: f32) -> $type { value as $type }
+            fn from_f32(value: f32) -> $type { ($from_f32)(value) }
             fn from_f64(value: f64) -> $type { value as $type }
         }
 
@@ -74,16 +75,16 @@ macro_rules! primitives {
 }
 
 primitives! {
-    i8 => |source, room| room.i32(source, i32::from);
-    i16 => |source, room| room.i32(source, i32::from);
-    i32 => |source, _room| Carried::I32(source);
-    i64 => |source, _room| Carried::I64(source);
-    u8 => |source, room| room.i32(source, i32::from);
-    u16 => |source, room| room.i32(source, i32::from);
-    u32 => |source, room| room.i64(source, i64::from);
-    u64 => |source, _room| Carried::U64(source);
-    f32 => |source, _room| Carried::F32(source);
-    f64 => |source, _room| Carried::F64(source);
+    i8, saturate::f32_to_i8 => |source, room| room.i32(source, i32::from);
+    i16, saturate::f32_to_i16 => |source, room| room.i32(source, i32::from);
+    i32, |value| value as i32 => |source, _room| Carried::I32(source);
+    i64, |value| value as i64 => |source, _room| Carried::I64(source);
+    u8, saturate::f32_to_u8 => |source, room| room.i32(source, i32::from);
+    u16, saturate::f32_to_u16 => |source, room| room.i32(source, i32::from);
+    u32, |value| value as u32 => |source, room| room.i64(source, i64::from);
+    u64, |value| value as u64 => |source, _room| Carried::U64(source);
+    f32, |value| value => |source, _room| Carried::F32(source);
+    f64, |value| value as f64 => |source, _room| Carried::F64(source);
 }
 
 impl sealed::Sealed for bool {}

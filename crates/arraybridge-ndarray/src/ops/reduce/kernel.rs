@@ -65,6 +65,21 @@ fn each_to_one<S: Element, F: Fold<S>, T>(
 }
 
 fn fold_run<S: Element, F: Fold<S>>(run: &[S]) -> F::Acc {
+    let mut accs = fold_lanes::<S, F>(run);
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            accs[lane] = F::join(accs[lane], accs[lane + width]);
+        }
+    }
+    accs[0]
+}
+
+/// Folds on one accumulator per lane, in vector instructions: inlined, the joins after it lead the
+/// compiler to split them again.
+#[inline(never)]
+fn fold_lanes<S: Element, F: Fold<S>>(run: &[S]) -> [F::Acc; LANES] {
     let mut accs = [F::START; LANES];
     let (whole, rest) = run.as_chunks::<LANES>();
     for elements in whole {
@@ -75,14 +90,7 @@ fn fold_run<S: Element, F: Fold<S>>(run: &[S]) -> F::Acc {
     for (acc, &element) in accs.iter_mut().zip(rest) {
         *acc = F::step(*acc, element);
     }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for lane in 0..width {
-            accs[lane] = F::join(accs[lane], accs[lane + width]);
-        }
-    }
-    accs[0]
+    accs
 }
 
 fn side_by_side<S: Element, F: Fold<S>, T>(
