@@ -25,7 +25,6 @@ const FEATURE_SETS: &[&str] = &[
     "-p arraybridge-core --features serde",
     "-p arraybridge-core --features tracing",
     "-p arraybridge-core --features metrics",
-    "-p arraybridge-ndarray --no-default-features",
     "-p arraybridge-ndarray --no-default-features --features ndarray-0_16",
     "-p arraybridge --no-default-features",
     "-p arraybridge --no-default-features --features ndarray",
@@ -40,7 +39,7 @@ const NATIVE: &[&str] =
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut steps = vec![Step::task("formatting", &["fmt"], Task::cargo("fmt --all --check"))];
     for features in FEATURE_SETS {
-        let lint = format!("clippy --quiet {features} --all-targets -- -D warnings");
+        let lint = format!("clippy --quiet {features} --all-targets --keep-going -- -D warnings");
         steps.push(Step::task(&format!("clippy {features}"), &["clippy"], Task::cargo(&lint)));
     }
     let docs = Task::cargo("doc --quiet --workspace --no-deps --all-features --exclude xtask");

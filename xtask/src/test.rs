@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test that this machine can run.
 
 mod memory;
+mod programs;
 
 use anyhow::Result;
 
@@ -18,6 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let only = arguments.only.as_deref();
     let mut steps = packages(only.is_some());
     steps.extend(feature_sets());
+    steps.extend(programs::steps());
     steps.extend(memory::steps());
     run_all(choose(steps, only)?)
 }
@@ -34,6 +36,7 @@ fn packages(apart: bool) -> Vec<Step> {
         (&["testkit"], "arraybridge-testkit"),
         (&["facade"], "arraybridge"),
         (&["examples"], "arraybridge-examples"),
+        (&["custom_backend"], "raster-backend"),
         (&["tests"], "arraybridge-tests"),
         (&["xtask"], "xtask"),
     ];

@@ -9,7 +9,7 @@
 //! Every step is rounded in [`Rescale::precision`].
 //!
 //! A source that is not a float, a target that is not an integer, and an array that has no two
-//! different finite elements are cast ([`cast`](super::cast)) instead.
+//! different finite elements are cast ([`cast`]) instead.
 
 use super::cast::{self, Carried, Castable, Reader};
 use crate::{DType, Error, HostArray, with_element};
