@@ -1,6 +1,8 @@
 //! After a conversion no array that the caller can reach aliases the result writably: each way that
 //! someone might try.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

@@ -1,5 +1,7 @@
 //! What a conversion allocates and copies.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use arraybridge::ndarray::{NdArray, Ndarray};
 use arraybridge::{
     AnyArray, Convert, CopyPolicy, DType, Error, HOST, HostArray, Library, Mechanism,

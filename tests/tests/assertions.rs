@@ -1,5 +1,7 @@
 //! What the public types promise to threads and trait objects, checked by the compiler.
 
+#![allow(clippy::too_many_arguments)]
+
 use std::cell::Cell;
 
 use arraybridge::ndarray::{NdArray, Ndarray};

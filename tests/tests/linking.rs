@@ -1,6 +1,8 @@
 //! Which libraries a program finds: built from crates that name the facade alone, and linked into a C
 //! program. The programs are built in the profile that these tests are built in.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};

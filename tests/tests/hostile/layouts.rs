@@ -140,7 +140,8 @@ fn step(dice: &mut Dice, array: &HostArray, model: &Model) -> Option<(HostArray,
             let mut shape = Vec::new();
             let mut rest = count;
             while rest > 1 && shape.len() < 4 {
-                let divisors: Vec<usize> = (1..=rest).filter(|part| rest % part == 0).collect();
+                let divisors: Vec<usize> =
+                    (1..=rest).filter(|part| rest.is_multiple_of(*part)).collect();
                 let part = divisors[dice.below(divisors.len())];
                 shape.push(part);
                 rest /= part;
@@ -216,7 +217,7 @@ fn a_reshape_that_is_a_view_has_the_same_elements() {
             let slice = [AxisSlice::full().with_step(by); 3];
             let view = array.permute(&axes).unwrap().slice(&slice).unwrap();
             let count = view.len();
-            for first in (1..=count).filter(|first| count % first == 0) {
+            for first in (1..=count).filter(|first| count.is_multiple_of(*first)) {
                 let shaped = view.reshape(&[first, 1, count / first]).unwrap();
                 assert_eq!(
                     shaped.gather().unwrap().as_slice::<u16>().unwrap(),
