@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use arraybridge::ndarray::{NdArray, Ndarray};
 use arraybridge::{
     Access, AnyArray, AxisSlice, Convert, DType, Device, Error, HOST, HostArray, HostViewExt,
-    Layout, Library, Owner, to,
+    Layout, Library, NativeArray, Owner, to,
 };
 use arraybridge_tests::{Frozen, Writer, WriterArray};
 
@@ -26,7 +26,7 @@ fn elements(array: &NdArray) -> Vec<f32> {
     array.host().gather().unwrap().as_slice().unwrap().to_vec()
 }
 
-fn writer(array: impl Convert<Ndarray>) -> WriterArray {
+fn writer(array: impl NativeArray<Ndarray>) -> WriterArray {
     array.convert_to::<Writer>(HOST).unwrap()
 }
 

@@ -5,10 +5,12 @@ use crate::{ArrayLibrary, ConversionError, CopyPolicy, Device, Error, HostView, 
 
 /// Conversion by method: `image.convert_to::<Tch>(HOST)?`.
 ///
-/// Implemented for every type that is an array of a library ([`NativeArray`]). The array is
-/// consumed, and afterwards no array that the caller can reach aliases the result writably; the
-/// error gives it back.
-pub trait Convert<S: ArrayLibrary>: NativeArray<S> {
+/// Works for every type that is an array of a library ([`NativeArray`]). The array is consumed, and
+/// afterwards no array that the caller can reach aliases the result writably; the error gives it
+/// back.
+// The bound sits on the methods, so that the compiler's answer to another type is the text of
+// `NativeArray` (which feature is missing) and not that there is no such method.
+pub trait Convert<S: ArrayLibrary>: Sized {
     /// Converts to library `T` on `device`, without a copy where that is sound.
     ///
     /// # Errors
@@ -17,7 +19,10 @@ pub trait Convert<S: ArrayLibrary>: NativeArray<S> {
     fn convert_to<T: ArrayLibrary>(
         self,
         device: Device,
-    ) -> Result<T::Array, ConversionError<Self>> {
+    ) -> Result<T::Array, ConversionError<Self>>
+    where
+        Self: NativeArray<S>,
+    {
         self.convert_with::<T>(device, CopyPolicy::Allow)
     }
 
@@ -29,14 +34,17 @@ pub trait Convert<S: ArrayLibrary>: NativeArray<S> {
         self,
         device: Device,
         policy: CopyPolicy,
-    ) -> Result<T::Array, ConversionError<Self>> {
+    ) -> Result<T::Array, ConversionError<Self>>
+    where
+        Self: NativeArray<S>,
+    {
         let source = self.into_library()?;
         convert::<S, T>(source, device, policy)
             .map_err(|error| error.map_array(|array| Self::from_library(array).ok()))
     }
 }
 
-impl<S: ArrayLibrary, A: NativeArray<S>> Convert<S> for A {}
+impl<S: ArrayLibrary, A> Convert<S> for A {}
 
 /// Converts an array of library `S` to library `T`.
 fn convert<S: ArrayLibrary, T: ArrayLibrary>(
