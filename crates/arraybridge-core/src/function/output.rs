@@ -109,7 +109,7 @@ pub trait FunctionOutput<A> {
     type Of<B, Y>;
 
     /// Returns the array and the extras.
-    fn split(self) -> (A, Self::Extra);
+    fn into_main_and_extra(self) -> (A, Self::Extra);
 
     /// Joins an array and extras in this form, which drops extras that it has no place for.
     fn join<B, Y>(main: B, extra: Y) -> Self::Of<B, Y>;
@@ -119,7 +119,7 @@ impl<A> FunctionOutput<A> for A {
     type Extra = ();
     type Of<B, Y> = B;
 
-    fn split(self) -> (A, ()) {
+    fn into_main_and_extra(self) -> (A, ()) {
         (self, ())
     }
 
@@ -132,7 +132,7 @@ impl<A, X> FunctionOutput<A> for Outputs<A, X> {
     type Extra = X;
     type Of<B, Y> = Outputs<B, Y>;
 
-    fn split(self) -> (A, X) {
+    fn into_main_and_extra(self) -> (A, X) {
         (self.main, self.extra)
     }
 

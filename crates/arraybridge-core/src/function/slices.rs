@@ -194,7 +194,7 @@ where
                 plane: Some(plane),
                 source: error.into(),
             });
-            Ok(result?.split())
+            Ok(result?.into_main_and_extra())
         },
         |main: &AnyArray| main.describe().map(|seen| Seen::of(seen, false)),
     )?;
