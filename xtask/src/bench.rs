@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
+
+use crate::setup::peers;
+use crate::task::Task;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -15,6 +18,22 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let _ = (arguments.quick, &arguments.json);
-    bail!("there are no benchmarks yet")
+    // Release: what is measured is what users get.
+    let mut task = Task::cargo("run --quiet --release --package arraybridge-benchmarks --");
+    if arguments.quick {
+        task = task.args(["--quick"]);
+    }
+    if let Some(file) = &arguments.json {
+        // The command runs in the workspace's root, the file is named from here.
+        let file = std::path::absolute(file)?;
+        task = task.args(["--json".as_ref(), file.as_os_str()]);
+    }
+    let python = peers::python()?;
+    if python.exists() {
+        task = task.args(["--python".as_ref(), python.as_os_str()]);
+    } else {
+        println!("without Python libraries; `cargo xtask setup peers` brings them");
+    }
+    ensure!(task.run_attached()?.success(), "the benchmarks failed");
+    Ok(())
 }

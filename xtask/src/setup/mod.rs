@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: brings in what Cargo does not. One file per thing to set up.
 
 mod cache;
-mod peers;
+pub(crate) mod peers;
 
 use anyhow::{Result, bail};
 

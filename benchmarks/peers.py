@@ -1,0 +1,77 @@
+"""Measure the Python libraries that are here, and print rows as JSON.
+
+The names are those of the rows of the Rust program that runs this.
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+
+try:
+    import torch
+except ImportError:
+    torch = None
+try:
+    import arraybridge
+except ImportError:
+    arraybridge = None
+
+ROUNDS = int(sys.argv[1])
+rows = []
+
+
+def measure(name, library, function):
+    function()
+    times = []
+    for _ in range(ROUNDS):
+        calls, seconds = 1, 0.0
+        while True:
+            start = time.perf_counter()
+            for _ in range(calls):
+                function()
+            seconds = time.perf_counter() - start
+            if seconds > 2e-3:
+                break
+            calls *= 4
+        times.append(seconds / calls)
+    times.sort()
+    middle = times[len(times) // 2]
+    spread = (times[len(times) * 3 // 4] - times[len(times) // 4]) / middle
+    rows.append({"name": name, "library": library, "seconds": middle, "spread": spread})
+
+
+for dtype in ["float32", "uint8", "int16", "float64"]:
+    array = np.zeros((4096, 4096), dtype)
+    array[:] = 1
+    name = f"transpose 4096^2 {dtype}"
+    measure(name, "NumPy", lambda: np.ascontiguousarray(array.T))
+    if torch is not None:
+        tensor = torch.from_numpy(array)
+        measure(name, "torch", lambda: tensor.t().contiguous())
+
+volume = np.ones((64, 512, 512), np.float32)
+name = "permute (2,1,0) 64x512x512 float32"
+measure(name, "NumPy", lambda: np.ascontiguousarray(volume.transpose(2, 1, 0)))
+if torch is not None:
+    tensor = torch.from_numpy(volume)
+    measure(name, "torch", lambda: tensor.permute(2, 1, 0).contiguous())
+
+planes = [np.ones((512, 512), np.uint16) for _ in range(500)]
+measure("stack 500 planes 512^2 uint16", "NumPy", lambda: np.stack(planes))
+
+for axis in range(3):
+    name = f"over axis {axis} of 64x512x512 float32"
+    measure(f"sum {name}", "NumPy", lambda: volume.sum(axis))
+    measure(f"max {name}", "NumPy", lambda: volume.max(axis))
+
+if arraybridge is not None and hasattr(arraybridge, "scale_dtype"):
+    ramp = np.arange(16 << 20, dtype=np.float32).reshape(64, 512, 512) % 1000
+    measure(
+        "scale_dtype 64 MiB float32 to uint8",
+        "Python's arraybridge",
+        lambda: arraybridge.scale_dtype(ramp, np.uint8),
+    )
+
+json.dump(rows, sys.stdout)
