@@ -15,10 +15,14 @@ pub(crate) fn run(bench: &mut Bench) -> Result<()> {
 }
 
 fn stack(bench: &mut Bench) -> Result<()> {
-    let plane =
-        || -> Result<_> { Ok(NdArray::from_host(HostArray::zeros(DType::U16, &[512, 512])?)) };
-    let planes: Vec<NdArray> = (0..500).map(|_| plane()).collect::<Result<_>>()?;
-    let theirs = vec![Array2::from_elem((512, 512), 0u16); 500];
+    let theirs = vec![Array2::from_elem((512, 512), 1u16); 500];
+    let planes: Vec<NdArray> = theirs
+        .iter()
+        .map(|plane| {
+            let (values, _) = plane.clone().into_raw_vec_and_offset();
+            Ok(NdArray::from_host(HostArray::from_vec(values, &[512, 512])?))
+        })
+        .collect::<Result<_>>()?;
     bench.compare(
         "stack 500 planes 512^2 uint16",
         "ndarray stack",
