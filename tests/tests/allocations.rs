@@ -20,6 +20,34 @@ fn stack() -> NdArray {
 }
 
 #[test]
+fn an_owned_array3_into_a_wrapping_library_copies_nothing() {
+    let stack = ndarray::Array3::<f32>::zeros(SHAPE);
+    let address = stack.as_ptr() as usize;
+    let (there, spent) = tally(|| stack.convert_to::<Writer>(HOST).unwrap());
+    assert_eq!((there.address(), there.copied_from()), (address, None));
+    assert!(spent.count <= 4 && spent.largest < 256, "{spent:?}");
+    let (back, spent) = tally(|| there.convert_to::<Ndarray>(HOST).unwrap());
+    assert_eq!(back.host().address(), address);
+    assert!(spent.count <= 2 && spent.largest < 256, "{spent:?}");
+}
+
+#[test]
+fn a_cloned_arc_array_into_a_writable_library_copies_exactly_once() {
+    let kept = ndarray::ArcArray3::<f32>::zeros(SHAPE);
+    let address = kept.as_ptr() as usize;
+    let second = kept.clone();
+    let (mut there, spent) = tally(|| second.convert_to::<Writer>(HOST).unwrap());
+    assert_eq!(there.copied_from(), Some(address));
+    assert!(spent.largest < NBYTES + 4096 && spent.count <= 10, "{spent:?}");
+    there.fill(1.0);
+    assert!(kept.iter().all(|value| *value == 0.0));
+
+    let refused = kept.convert_with::<Writer>(HOST, CopyPolicy::Never);
+    // The clone is gone, so nothing need be copied any more.
+    assert_eq!(refused.unwrap().address(), address);
+}
+
+#[test]
 fn an_owned_stack_into_a_wrapping_library_copies_nothing() {
     let stack = stack();
     let address = stack.host().address();

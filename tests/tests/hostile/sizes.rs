@@ -171,6 +171,19 @@ fn a_vector_is_not_read_beyond_its_end() {
 }
 
 #[test]
+fn many_axes_exhaust_no_stack() {
+    let rank = 100_000;
+    let mut shape = vec![1usize; rank];
+    (shape[10], shape[rank - 10]) = (2, 3);
+    let array = HostArray::from_vec(vec![1u16, 2, 3, 4, 5, 6], &shape).unwrap();
+    let turned = array.transpose();
+    assert_eq!(turned.gather().unwrap().as_slice::<u16>().unwrap(), [1, 4, 2, 5, 3, 6]);
+    assert_eq!(turned.reshape(&[6]).unwrap().as_slice::<u16>().unwrap(), [1, 4, 2, 5, 3, 6]);
+    assert_eq!(array.reshape(&[3, 2]).unwrap().address(), array.address());
+    assert!(!turned.layout().may_overlap() && turned.layout().is_dense());
+}
+
+#[test]
 fn device_names_keep_to_their_bounds() {
     let long = "x".repeat(129);
     for name in ["", " ", "a ", "\u{a0}b", "a\u{0}b", "a\nb", "\u{85}", long.as_str()] {
