@@ -22,14 +22,16 @@ pub(crate) fn write(
 ) -> Result<()> {
     let projection = enlarged(grey(projection)?);
     let (width, height) = projection.dimensions();
-    let count = u32::try_from(thumbnails.len())?.max(1);
-    let side = (width - GAP * (count - 1)) / count;
+    // Few planes stay small beside the projection, and a narrow one still has planes to see.
+    let places = u32::try_from(thumbnails.len())?.max(4);
+    let side = (width.saturating_sub(GAP * (places - 1)) / places).max(8);
     for thumbnail in &mut thumbnails {
         let rows = (u64::from(side) * u64::from(thumbnail.height())) / u64::from(thumbnail.width());
         *thumbnail = resize(thumbnail, side, u32::try_from(rows.max(1))?, FilterType::CatmullRom);
     }
     let strip = thumbnails.iter().map(GrayImage::height).max().unwrap_or(0);
-    let mut sheet = GrayImage::from_pixel(width + 2 * GAP, height + strip + 3 * GAP, PAPER);
+    let widest = width.max(places * (side + GAP) - GAP);
+    let mut sheet = GrayImage::from_pixel(widest + 2 * GAP, height + strip + 3 * GAP, PAPER);
     overlay(&mut sheet, &projection, GAP.into(), GAP.into());
     for (index, thumbnail) in (0i64..).zip(&thumbnails) {
         let left = i64::from(GAP) + index * i64::from(side + GAP);

@@ -76,6 +76,18 @@ fn a_constant_plane_has_nothing_to_normalize_and_is_still_a_picture() {
 }
 
 #[test]
+fn a_stack_of_single_columns_is_still_a_picture() {
+    let path = temporary("narrow.tif");
+    let mut encoder = TiffEncoder::new(File::create(&path).unwrap()).unwrap();
+    for plane in 0..8u8 {
+        let pixels: Vec<u8> = (0..200).map(|row| row + plane).collect();
+        encoder.write_image::<Gray8>(1, 200, &pixels).unwrap();
+    }
+    let output = demo(&path, &temporary("narrow.png"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_missing_file_is_one_line() {
     assert_eq!(refused(&temporary("missing.tif")), "No such file or directory (os error 2)");
 }
