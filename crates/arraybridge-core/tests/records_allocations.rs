@@ -12,8 +12,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use arraybridge_core::{
-    ArrayLibrary, ConversionCounters, Convert, Declaration, HOST, HostArray, Plan, library,
-    observe, plan,
+    ArrayLibrary, ConversionCounters, Convert, DType, Declaration, HOST, HostArray, Plan, observe,
+    plan, register,
 };
 
 use records_mock::{Copier, Frozen, FrozenArray, Writable, convert, frozen, samples};
@@ -76,7 +76,7 @@ fn a_typed_conversion_without_a_copy_allocates_at_most_twice() {
     let native = samples(1 << 20);
     let address = native.0.as_ptr() as usize;
     let (array, count) = allocations(|| native.convert_to::<Writable>(HOST).unwrap());
-    assert_eq!(array.0.address(), address);
+    assert_eq!(array.address(), address);
     assert!(count <= 2, "{count} allocations");
 }
 
@@ -99,16 +99,16 @@ fn between_library_arrays_a_conversion_allocates_nothing_itself() {
 #[test]
 fn a_copy_allocates_its_memory_and_the_owner_of_it() {
     let array = frozen(1000);
-    let shared = FrozenArray(array.0.clone());
-    let (_, once) = allocations(|| HostArray::scratch(array.0.dtype(), array.0.shape()).unwrap());
+    let shared = array.alias();
+    let (_, once) = allocations(|| HostArray::scratch(DType::F32, &[1000]).unwrap());
     let (_, count) = allocations(|| shared.convert_to::<Writable>(HOST).unwrap());
     assert!(count <= once, "{count} allocations, {once} for one array");
 }
 
 #[test]
 fn plans_allocate_nothing() {
-    // The registry is made on first use.
-    assert!(library("frozen").is_ok());
+    register::<Frozen>();
+    register::<Writable>();
     let (_, count) = allocations(|| plan("frozen", HOST, "writable", HOST).unwrap());
     assert_eq!(count, 0);
     let between = || {
@@ -124,14 +124,14 @@ fn counters_allocate_for_a_key_once() {
     let watch = counters.install();
     // A copy, so that the key holds a decline too.
     let array = frozen(10);
-    let handles: Vec<FrozenArray> = (0..3).map(|_| FrozenArray(array.0.clone())).collect();
+    let handles: Vec<FrozenArray> = (0..3).map(|_| array.alias()).collect();
     let counts: Vec<u64> = handles
         .into_iter()
         .map(|handle| allocations(|| handle.convert_to::<Writable>(HOST).unwrap()).1)
         .collect();
     assert!(counts[0] > counts[1] && counts[1] == counts[2], "{counts:?}");
     drop(watch);
-    let unobserved = FrozenArray(array.0.clone());
+    let unobserved = array.alias();
     let (_, without) = allocations(|| unobserved.convert_to::<Writable>(HOST).unwrap());
     assert_eq!(counts[1], without);
     assert_eq!(counters.totals().conversions, 3);
@@ -148,7 +148,7 @@ fn polls_of_a_wrapped_future_allocate_nothing() {
     let mut poll = || task.as_mut().poll(&mut context);
     assert_eq!(poll(), Poll::Pending);
     assert_eq!(allocations(&mut poll), (Poll::Pending, 0));
-    assert_eq!(Writable.describe(&array).unwrap().device, HOST);
+    assert_eq!(Writable::INSTANCE.describe(&array).unwrap().device, HOST);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use arraybridge_core::{
     ConversionCounters, Convert, CounterRow, DeclineReason, HOST, Mechanism, to,
 };
 
-use records_mock::{Copier, Frozen, FrozenArray, Writable, convert, frozen, samples};
+use records_mock::{Copier, Frozen, Writable, convert, frozen, samples};
 
 /// Counts three kinds of conversion: 2 x 16 bytes shared, 1 x 4000 bytes copied because of another
 /// holder, 1 x 4000 bytes copied in secret.
@@ -20,7 +20,7 @@ fn counted() -> ConversionCounters {
     convert(4);
     convert(4);
     let array = frozen(1000);
-    let _ = FrozenArray(array.0.clone()).convert_to::<Writable>(HOST).unwrap();
+    let _ = array.alias().convert_to::<Writable>(HOST).unwrap();
     let _ = samples(1000).convert_to::<Copier>(HOST).unwrap();
     counters
 }
@@ -46,7 +46,7 @@ fn rows_total_what_did_the_same_with_the_most_bytes_first() {
         ("writable".to_owned(), Mechanism::SharedHostBuffer, false, 2, 32),
     ];
     assert_eq!(summary(&rows), expected);
-    assert_eq!(rows[1].declined, [(Mechanism::SharedHostBuffer, DeclineReason::Shared)]);
+    assert_eq!(rows[1].declined, [(Mechanism::SharedHostBuffer, DeclineReason::ReadOnly)]);
     assert_eq!(rows[2].declined, []);
     let totals = counters.totals();
     assert_eq!((totals.conversions, totals.nbytes), (4, 8032));

@@ -10,7 +10,7 @@ use arraybridge_core::{
 };
 use serde_json::{Value, json};
 
-use records_mock::{FrozenArray, Writable, convert, frozen};
+use records_mock::{Writable, convert, frozen};
 
 fn counted() -> ConversionCounters {
     let counters = ConversionCounters::new();
@@ -19,7 +19,7 @@ fn counted() -> ConversionCounters {
         convert(1000);
     }
     let array = frozen(10);
-    let _ = FrozenArray(array.0.clone()).convert_to::<Writable>(HOST).unwrap();
+    let _ = array.alias().convert_to::<Writable>(HOST).unwrap();
     counters
 }
 

@@ -14,7 +14,7 @@ use metrics::{
     SharedString, Unit,
 };
 
-use records_mock::{FrozenArray, Writable, convert, frozen};
+use records_mock::{Writable, convert, frozen};
 
 /// Keeps sums by name and labels, and descriptions by name.
 #[derive(Clone, Default)]
@@ -89,14 +89,13 @@ fn conversions_feed_counters_and_a_histogram_by_label() {
         convert(4);
         convert(4);
         let array = frozen(8);
-        let _ = FrozenArray(array.0.clone()).convert_to::<Writable>(HOST).unwrap();
+        let _ = array.alias().convert_to::<Writable>(HOST).unwrap();
     });
     let libraries =
         "source_library=frozen,source_device=host,target_library=writable,target_device=host";
     let shared = format!("{libraries},mechanism=shared host buffer,copied=false");
     let copied = format!("{libraries},mechanism=host copy,copied=true");
-    let declined =
-        "source_library=frozen,target_library=writable,mechanism=shared host buffer,reason=shared";
+    let declined = "source_library=frozen,target_library=writable,mechanism=shared host buffer,reason=read-only";
     let expected = BTreeMap::from([
         (format!("arraybridge_conversions_total{{{shared}}}"), 2),
         (format!("arraybridge_conversions_total{{{copied}}}"), 1),

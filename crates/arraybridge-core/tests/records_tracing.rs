@@ -13,7 +13,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use records_mock::{FrozenArray, Writable, convert, frozen};
+use records_mock::{Writable, convert, frozen};
 
 /// Keeps events as lines of text.
 struct Lines(Arc<Mutex<Vec<String>>>);
@@ -62,13 +62,13 @@ fn every_conversion_is_an_event_with_the_fields_of_its_record() {
         let _watch = install(Arc::new(TracingObserver::new()));
         convert(4);
         let array = frozen(8);
-        let _ = FrozenArray(array.0.clone()).convert_to::<Writable>(HOST).unwrap();
+        let _ = array.alias().convert_to::<Writable>(HOST).unwrap();
     });
     let start = r#"DEBUG arraybridge: message=conversion source_library="frozen" source_device=host target_library="writable" target_device=host"#;
     let expected = [
         format!(r#"{start} mechanism="shared host buffer" copied=false nbytes=16 seconds"#),
         format!(
-            r#"{start} mechanism="host copy" copied=true nbytes=32 seconds declined=shared host buffer: shared"#
+            r#"{start} mechanism="host copy" copied=true nbytes=32 seconds declined=shared host buffer: read-only (the mock would write it)"#
         ),
     ];
     assert_eq!(*lines.lock().unwrap(), expected);

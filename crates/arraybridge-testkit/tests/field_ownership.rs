@@ -137,9 +137,9 @@ fn a_write_through_one_array_is_not_seen_in_an_immutable_one() {
     // Storage with two handles is copied before it goes to a library whose arrays never change.
     let host = HostArray::from_vec(vec![1.0f32, 2.0], &[2]).unwrap();
     let storage = MockArray::<SharedStorageKind>::new(host, HOST).unwrap();
-    let other = storage.alias();
+    let mut other = storage.alias();
     let frozen = storage.convert_to::<Immutable>(HOST).unwrap();
-    other.clear().unwrap();
+    other.fill(0.0f32).unwrap();
     assert_eq!(numbers(&frozen.to_host().unwrap()), [1.0, 2.0]);
 }
 
@@ -147,11 +147,11 @@ fn a_write_through_one_array_is_not_seen_in_an_immutable_one() {
 fn a_read_of_storage_that_others_write_is_a_copy() {
     let host = HostArray::from_vec(vec![1.0f32, 2.0], &[2]).unwrap();
     let storage = MockArray::<SharedStorageKind>::new(host, HOST).unwrap();
-    let other = storage.alias();
+    let mut other = storage.alias();
     let mut any = AnyArray::of::<SharedStorage>(storage);
     let read = any.to_host().unwrap();
     assert!(any.host_view().is_err() && any.host_view_exclusive().is_err(), "others hold it");
-    other.clear().unwrap();
+    other.fill(0.0f32).unwrap();
     assert_eq!(numbers(&read), [1.0, 2.0]);
     drop(other);
     assert_eq!(any.host_view_exclusive().unwrap().as_slice::<f32>().unwrap(), [0.0, 0.0]);

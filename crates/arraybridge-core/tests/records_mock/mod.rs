@@ -1,118 +1,45 @@
-//! Libraries in main memory for the tests of records: each wraps a `HostArray` in a type of its own.
+//! The mock libraries in main memory whose conversions the tests of records watch.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use arraybridge_core::roles::{Duplicate, HostOffer, HostShare};
-use arraybridge_core::{
-    Access, ArrayLibrary, Availability, Convert, DeclineReason, Description, Device, DeviceKinds,
-    Error, HOST, HostArray, NativeArray, Obstacle, Owner,
-};
+use arraybridge_core::{ConversionError, Convert, Error, HOST, HostArray, NativeArray};
+use arraybridge_testkit::mock::{Act, Character, Mock, MockArray, Storage, Traits};
 
-/// Declares a library of main memory, whose `adopt` is given.
+/// Declares a mock library and its arrays.
 macro_rules! library {
-    ($(#[$doc:meta])* $library:ident, $array:ident, $name:literal, shares: $shares:literal, $adopt:expr) => {
+    ($(#[$doc:meta])* $library:ident, $kind:ident, $array:ident: $traits:expr) => {
+        pub(crate) enum $kind {}
+
+        impl Character for $kind {
+            const TRAITS: Traits = $traits;
+        }
+
         $(#[$doc])*
-        #[derive(Debug)]
-        pub(crate) struct $library;
-
-        #[derive(Debug)]
-        pub(crate) struct $array(pub(crate) HostArray);
-
-        impl ArrayLibrary for $library {
-            type Array = $array;
-            const INSTANCE: &'static Self = &$library;
-            const NAME: &'static str = $name;
-            const KINDS: DeviceKinds = DeviceKinds::HOST;
-
-            fn availability(&self) -> Availability {
-                Availability::Available
-            }
-
-            fn devices(&self) -> Result<Vec<Device>, Error> {
-                Ok(vec![HOST])
-            }
-
-            fn has_device(&self, device: Device) -> Result<bool, Error> {
-                Ok(device.is_host())
-            }
-
-            fn describe(&self, array: &$array) -> Result<Description, Error> {
-                let host = &array.0;
-                Ok(Description::new(host.dtype(), host.layout().clone(), HOST, host.address()))
-            }
-
-            fn download(&self, array: &$array) -> Result<HostArray, Error> {
-                if $shares { Ok(array.0.clone()) } else { array.0.gather() }
-            }
-
-            fn upload(&self, array: &HostArray, _: Device) -> Result<$array, Error> {
-                array.gather().map($array)
-            }
-
-            fn host_share(&self) -> Option<&dyn HostShare<Self>> {
-                Some(self)
-            }
-
-            fn duplicate(&self) -> Option<&dyn Duplicate<Self>> {
-                Some(self)
-            }
-        }
-
-        impl HostShare<$library> for $library {
-            fn kinds(&self) -> DeviceKinds {
-                DeviceKinds::HOST
-            }
-
-            fn lend(&self, slot: &mut Option<$array>) -> Result<HostArray, Obstacle> {
-                let missing = Error::Unsupported {
-                    library: $name,
-                    operation: "lending",
-                    remedy: "lend what is there",
-                };
-                slot.take().map(|array| array.0).ok_or(missing.into())
-            }
-
-            fn adopt(&self, offer: HostOffer, _: Device) -> Result<$array, Obstacle> {
-                let adopt: fn(HostOffer) -> Result<HostArray, Obstacle> = $adopt;
-                adopt(offer).map($array)
-            }
-
-            fn reclaim(&self, array: HostArray) -> Result<$array, Owner> {
-                Ok($array(array))
-            }
-        }
-
-        impl Duplicate<$library> for $library {
-            fn shares(&self) -> bool {
-                $shares
-            }
-
-            fn duplicate(&self, array: &$array) -> Result<$array, Error> {
-                if $shares { Ok($array(array.0.clone())) } else { array.0.gather().map($array) }
-            }
-        }
-
-        arraybridge_core::register_library!($library);
+        pub(crate) type $library = Mock<$kind>;
+        pub(crate) type $array = MockArray<$kind>;
     };
 }
 
 library!(
-    /// Never writes: takes any memory, and shares its own.
-    Frozen, FrozenArray, "frozen", shares: true, |offer| Ok(offer.into_array())
-);
-
-library!(
-    /// Writes: takes exclusive memory only.
-    Writable, WritableArray, "writable", shares: false, |offer| {
-        match offer.access() {
-            Access::Exclusive => Ok(offer.into_array()),
-            _ => Err(DeclineReason::Shared.into()),
-        }
+    /// Never writes what others reach: takes such memory, and shares its own.
+    Frozen, FrozenKind, FrozenArray: Traits {
+        name: "frozen",
+        storage: Storage::CopyOnWrite,
+        ..Traits::HOST_ONLY
     }
 );
 
 library!(
+    /// Writes: takes exclusive memory only.
+    Writable, WritableKind, WritableArray: Traits { name: "writable", ..Traits::HOST_ONLY }
+);
+
+library!(
     /// Says that it shares memory, and copies it.
-    Copier, CopierArray, "copier", shares: false, |offer| Ok(offer.array().gather()?)
+    Copier, CopierKind, CopierArray: Traits {
+        name: "copier",
+        habit: Some(Act::Copy),
+        ..FrozenKind::TRAITS
+    }
 );
 
 /// A foreign type of the library `Frozen`: a plain vector.
@@ -120,24 +47,23 @@ library!(
 pub(crate) struct Samples(pub(crate) Vec<f32>);
 
 impl NativeArray<Frozen> for Samples {
-    fn into_library(self) -> Result<FrozenArray, arraybridge_core::ConversionError<Samples>> {
+    fn into_library(self) -> Result<FrozenArray, ConversionError<Samples>> {
         let shape = [self.0.len()];
-        HostArray::from_vec(self.0, &shape)
-            .map(FrozenArray)
-            .map_err(|error| error.map_array(|vec| Some(Samples(vec))))
+        let host = HostArray::from_vec(self.0, &shape)
+            .map_err(|error| error.map_array(|vec| Some(Samples(vec))))?;
+        FrozenArray::new(host, HOST).map_err(|error| ConversionError::new(error, None))
     }
 
-    fn from_library(
-        array: FrozenArray,
-    ) -> Result<Samples, arraybridge_core::ConversionError<FrozenArray>> {
-        array.0.into_vec().map(Samples).map_err(|array| {
-            let error = Error::Unsupported {
-                library: "frozen",
-                operation: "vectors of this array",
-                remedy: "gather it",
-            };
-            arraybridge_core::ConversionError::new(error, Some(FrozenArray(array)))
-        })
+    fn from_library(array: FrozenArray) -> Result<Samples, ConversionError<FrozenArray>> {
+        let no_vec = || Error::Unsupported {
+            library: "frozen",
+            operation: "vectors of this array",
+            remedy: "gather it",
+        };
+        let host =
+            array.into_host().map_err(|array| ConversionError::new(no_vec(), Some(array)))?;
+        let again = |host| ConversionError::new(no_vec(), FrozenArray::new(host, HOST).ok());
+        host.into_vec().map(Samples).map_err(again)
     }
 }
 

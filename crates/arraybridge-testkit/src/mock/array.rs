@@ -5,11 +5,10 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arraybridge_core::{
-    Access, ArrayLibrary, ConversionError, Device, Error, HostArray, NativeArray, Owner,
-    require_device, with_element,
+    Access, ArrayLibrary, ConversionError, Device, Element, Error, HostArray, NativeArray, Owner,
+    require_device,
 };
 
-use super::kinds::SharedStorageKind;
 use super::{Character, Mock, Storage};
 
 /// An array of a mock library.
@@ -40,7 +39,7 @@ impl Memory {
     pub(super) fn of(host: HostArray, device: Device, storage: Storage) -> Memory {
         let cell = match storage {
             Storage::Shared => Cell::Shared(Arc::new(Mutex::new(host))),
-            Storage::Owned | Storage::Immutable => Cell::Own(host),
+            Storage::Owned | Storage::CopyOnWrite | Storage::Immutable => Cell::Own(host),
         };
         Memory { cell, device }
     }
@@ -119,10 +118,6 @@ impl<C: Character> MockArray<C> {
         &mut self.memory
     }
 
-    pub(super) fn into_memory(self) -> Memory {
-        self.memory
-    }
-
     /// Returns the device that the array is on.
     pub fn device(&self) -> Device {
         self.memory.device
@@ -133,6 +128,14 @@ impl<C: Character> MockArray<C> {
         self.memory.with(HostArray::address)
     }
 
+    /// Gives the memory away, or the array back if the storage has other handles.
+    ///
+    /// # Errors
+    /// The array.
+    pub fn into_host(self) -> Result<HostArray, MockArray<C>> {
+        self.memory.into_host().map_err(MockArray::from_memory)
+    }
+
     /// Returns a copy of the elements, whatever the library's habits.
     ///
     /// # Errors
@@ -140,11 +143,17 @@ impl<C: Character> MockArray<C> {
     pub fn to_host(&self) -> Result<HostArray, Error> {
         self.memory.with(HostArray::gather)
     }
-}
 
-impl MockArray<SharedStorageKind> {
-    /// Returns another handle on the same storage.
-    pub fn alias(&self) -> MockArray<SharedStorageKind> {
+    /// Returns a copy of the elements in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::DtypeMismatch`] and [`Error::OutOfMemory`].
+    pub fn elements<T: Element>(&self) -> Result<Vec<T>, Error> {
+        Ok(self.to_host()?.as_slice::<T>()?.to_vec())
+    }
+
+    /// Returns another handle on the same memory, as native libraries make them behind the scenes.
+    pub fn alias(&self) -> MockArray<C> {
         let cell = match &self.memory.cell {
             Cell::Shared(shared) => Cell::Shared(Arc::clone(shared)),
             Cell::Own(host) => Cell::Own(host.clone()),
@@ -152,14 +161,16 @@ impl MockArray<SharedStorageKind> {
         MockArray::from_memory(Memory { cell, device: self.memory.device })
     }
 
-    /// Sets every element to its default, in place: each handle sees it.
+    /// Sets every element in place: each handle on [`Storage::Shared`] sees it.
     ///
     /// # Errors
-    /// [`Error::LayoutUnsupported`] for storage that is not row-major.
-    pub fn clear(&self) -> Result<(), Error> {
-        let Cell::Shared(shared) = &self.memory.cell else { return Ok(()) };
-        let mut host = lock(shared);
-        with_element!(host.dtype(), T => host.as_slice_mut::<T>()?.fill(T::default()));
+    /// [`Error::DtypeMismatch`], [`Error::LayoutUnsupported`] for memory that is not row-major, and
+    /// [`Error::Shared`] for memory that not only handles on this storage reach.
+    pub fn fill<T: Element>(&mut self, value: T) -> Result<(), Error> {
+        match &mut self.memory.cell {
+            Cell::Own(host) => host.as_slice_mut::<T>()?.fill(value),
+            Cell::Shared(shared) => lock(shared).as_slice_mut::<T>()?.fill(value),
+        }
         Ok(())
     }
 }

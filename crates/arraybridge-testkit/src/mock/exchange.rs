@@ -36,7 +36,7 @@ fn shared() -> Obstacle {
 fn takes<C: Character>(access: Access) -> Result<(), Obstacle> {
     let fits = match C::TRAITS.storage {
         Storage::Owned | Storage::Shared => access == Access::Exclusive,
-        Storage::Immutable => access != Access::SharedMutable,
+        Storage::CopyOnWrite | Storage::Immutable => access != Access::SharedMutable,
     };
     if fits {
         return Ok(());
@@ -97,17 +97,17 @@ impl<C: Character> DlpackExport<Mock<C>> for Mock<C> {
         let device = dlpack_device(array.device())?;
         let array = slot.take().ok_or_else(|| taken("exporting an array"))?;
         let place = array.device();
-        let (mut host, copied) = match array.into_memory().into_host() {
+        let (mut host, copied) = match array.into_host() {
             Ok(host) => (host, false),
-            Err(memory) => {
+            Err(array) => {
                 let copy = match policy {
-                    CopyPolicy::Allow => memory.with(HostArray::gather).map_err(Obstacle::from),
+                    CopyPolicy::Allow => array.to_host().map_err(Obstacle::from),
                     _ => Err(shared()),
                 };
                 match copy {
                     Ok(copy) => (copy, true),
                     Err(obstacle) => {
-                        *slot = Some(MockArray::from_memory(memory));
+                        *slot = Some(array);
                         return Err(obstacle);
                     }
                 }
@@ -173,8 +173,8 @@ impl<C: Character> HostShare<Mock<C>> for Mock<C> {
             return Err(DeclineReason::Device.into());
         }
         let array = slot.take().ok_or_else(|| taken("lending an array"))?;
-        array.into_memory().into_host().map_err(|memory| {
-            *slot = Some(MockArray::from_memory(memory));
+        array.into_host().map_err(|array| {
+            *slot = Some(array);
             shared()
         })
     }
@@ -234,7 +234,7 @@ impl<C: Character> DeviceMove<Mock<C>> for Mock<C> {
 
 impl<C: Character> Duplicate<Mock<C>> for Mock<C> {
     fn shares(&self) -> bool {
-        C::TRAITS.storage == Storage::Immutable
+        matches!(C::TRAITS.storage, Storage::CopyOnWrite | Storage::Immutable)
     }
 
     fn duplicate(&self, array: &MockArray<C>) -> Result<MockArray<C>, Error> {

@@ -13,7 +13,7 @@ use arraybridge_core::{
 
 use super::array::Memory;
 use super::script::{Step, enter_or_fail};
-use super::{Character, Mock, MockArray};
+use super::{Character, Mock, MockArray, Storage};
 
 /// Returns the role if the mock has it somewhere.
 fn where_any<T: ?Sized>(kinds: DeviceKinds, role: &T) -> Option<&T> {
@@ -52,6 +52,15 @@ impl<C: Character> ArrayLibrary for Mock<C> {
         Ok(devices)
     }
 
+    fn has_device(&self, device: Device) -> Result<bool, Error> {
+        let there = match device {
+            Device::Host => true,
+            Device::Accelerator(index) => index < 2,
+            named => named == Device::named("mock")?,
+        };
+        Ok(there && !C::TRAITS.absent && C::TRAITS.kinds.contains(device.kind()))
+    }
+
     fn describe(&self, array: &MockArray<C>) -> Result<Description, Error> {
         enter_or_fail::<C>(Step::Describe, 0)?;
         let device = array.device();
@@ -62,7 +71,10 @@ impl<C: Character> ArrayLibrary for Mock<C> {
 
     fn download(&self, array: &MockArray<C>) -> Result<HostArray, Error> {
         enter_or_fail::<C>(Step::Download, array.address())?;
-        array.to_host()
+        match array.memory().as_own() {
+            Some(host) if C::TRAITS.storage == Storage::CopyOnWrite => Ok(host.clone()),
+            _ => array.to_host(),
+        }
     }
 
     fn upload(&self, array: &HostArray, device: Device) -> Result<MockArray<C>, Error> {

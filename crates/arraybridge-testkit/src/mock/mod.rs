@@ -32,7 +32,7 @@ use std::marker::PhantomData;
 use arraybridge_core::{DeclineReason, DeviceKinds};
 
 pub use array::MockArray;
-pub use script::{Act, Call, MockFailure, Script, Step, calls, forget_calls};
+pub use script::{Act, Call, MockFailure, Script, Step, calls, log_calls};
 
 /// What a mock library is like.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,9 @@ pub enum Storage {
     /// Arrays are handles on storage that several of them may write ([`MockArray::alias`]): gives
     /// away storage with one handle only.
     Shared,
+    /// Arrays share memory with each other and with host arrays, and whoever writes one copies it
+    /// first, as ndarray's counted arrays do: takes immutable memory too.
+    CopyOnWrite,
     /// Arrays never change: takes immutable memory too. What is not aligned to 64 bytes it copies
     /// without a word, as XLA does.
     Immutable,

@@ -117,7 +117,7 @@ struct Line {
 
 thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
-    static CALLS: RefCell<Vec<(TypeId, Call)>> = const { RefCell::new(Vec::new()) };
+    static CALLS: RefCell<Option<Vec<(TypeId, Call)>>> = const { RefCell::new(None) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -170,23 +170,27 @@ impl<C: Character> Mock<C> {
     }
 }
 
-/// Returns the calls that a mock got on this thread, oldest first.
+/// Returns the calls that a mock got on this thread since [`log_calls`], oldest first.
 pub fn calls<C: Character>(_: &'static Mock<C>) -> Vec<Call> {
     let mock = TypeId::of::<C>();
     CALLS.with_borrow(|calls| {
-        calls.iter().filter(|(of, _)| *of == mock).map(|(_, call)| *call).collect()
+        let all = calls.iter().flatten();
+        all.filter(|(of, _)| *of == mock).map(|(_, call)| *call).collect()
     })
 }
 
-/// Forgets this thread's calls of every mock.
-pub fn forget_calls() {
-    CALLS.with_borrow_mut(Vec::clear);
+/// Begins this thread's log of the calls of every mock, or begins it again. Without it mocks note
+/// nothing, so that they allocate nothing but what their work needs.
+pub fn log_calls() {
+    CALLS.set(Some(Vec::with_capacity(64)));
 }
 
 /// Notes a call and does what the script says; returns whether to copy without a word.
 pub(super) fn enter<C: Character>(step: Step, address: usize) -> Result<bool, Obstacle> {
     let mock = TypeId::of::<C>();
-    CALLS.with_borrow_mut(|calls| calls.push((mock, Call { step, address })));
+    CALLS.with_borrow_mut(|calls| {
+        calls.iter_mut().for_each(|calls| calls.push((mock, Call { step, address })));
+    });
     let scripted = LINES.with_borrow_mut(|lines| {
         let line = lines.iter_mut().rev().find(|line| line.mock == mock && line.step == step)?;
         line.left = line.left.checked_sub(1)?;
