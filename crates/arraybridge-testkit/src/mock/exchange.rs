@@ -14,7 +14,7 @@ use arraybridge_core::{
 };
 
 use super::array::Memory;
-use super::script::{Step, enter, enter_or_fail};
+use super::script::{Act, Step, enter, enter_or_fail, keep};
 use super::{Character, Mock, MockArray, Storage};
 
 /// DLPack's `kDLExtDev`: the accelerators of mocks, whose memory is really main memory.
@@ -46,15 +46,21 @@ fn takes<C: Character>(access: Access) -> Result<(), Obstacle> {
     Err(Decline::new(reason).note("the mock would write it").into())
 }
 
-/// Takes memory that was offered, copied without a word if told to or not aligned.
+/// Takes memory that was offered, copied without a word if told to or not aligned; or keeps a
+/// handle on it and declines.
 fn settle<C: Character>(
     host: HostArray,
     device: Device,
-    copy: bool,
+    step: Step,
+    act: Option<Act>,
 ) -> Result<MockArray<C>, Obstacle> {
+    if act == Some(Act::Keep) {
+        keep::<C>(step, host.owner());
+        return Err(Decline::new(DeclineReason::Dtype).note("as scripted").into());
+    }
     let unaligned =
         C::TRAITS.storage == Storage::Immutable && !host.address().is_multiple_of(ALIGNMENT);
-    let host = if copy || unaligned { host.gather()? } else { host };
+    let host = if act == Some(Act::Copy) || unaligned { host.gather()? } else { host };
     Ok(MockArray::from_memory(Memory::new(host, device, C::TRAITS.storage)?))
 }
 
@@ -93,11 +99,12 @@ impl<C: Character> DlpackExport<Mock<C>> for Mock<C> {
         _: Option<DlpackStream>,
     ) -> Result<DlpackPayload, Obstacle> {
         let array = slot.as_ref().ok_or_else(|| taken("exporting an array"))?;
-        enter::<C>(Step::Export, array.address())?;
+        let act = enter::<C>(Step::Export, array.address())?;
         let device = dlpack_device(array.device())?;
         let array = slot.take().ok_or_else(|| taken("exporting an array"))?;
         let place = array.device();
         let (mut host, copied) = match array.into_host() {
+            Ok(host) if act == Some(Act::Copy) => (host.gather()?, true),
             Ok(host) => (host, false),
             Err(array) => {
                 let copy = match policy {
@@ -140,11 +147,11 @@ impl<C: Character> DlpackImport<Mock<C>> for Mock<C> {
     }
 
     fn import(&self, payload: DlpackPayload) -> Result<MockArray<C>, Obstacle> {
-        let copy = enter::<C>(Step::Import, payload.address())?;
+        let act = enter::<C>(Step::Import, payload.address())?;
         let device = device_of(payload.device())?;
         takes::<C>(payload.access())?;
         if device.is_host() {
-            return settle(HostArray::from_dlpack(payload)?, device, copy);
+            return settle(HostArray::from_dlpack(payload)?, device, Step::Import, act);
         }
         let (address, access) = (payload.address(), payload.access());
         let (dtype, layout) = (payload.dtype(), payload.layout().clone());
@@ -157,7 +164,7 @@ impl<C: Character> DlpackImport<Mock<C>> for Mock<C> {
         // SAFETY: the payload's constructor demanded that the elements are valid with this access
         // as long as the owner lives. The owner is a mock's memory, so they are main memory.
         let host = unsafe { HostArray::from_raw(owner, pointer, dtype, layout, access) }?;
-        settle(host, device, copy)
+        settle(host, device, Step::Import, act)
     }
 }
 
@@ -173,24 +180,42 @@ impl<C: Character> HostShare<Mock<C>> for Mock<C> {
             return Err(DeclineReason::Device.into());
         }
         let array = slot.take().ok_or_else(|| taken("lending an array"))?;
-        array.into_host().map_err(|array| {
+        let device = array.device();
+        let mut host = array.into_host().map_err(|array| {
             *slot = Some(array);
             shared()
-        })
+        })?;
+        if lends_itself::<C>() {
+            return Ok(host);
+        }
+        let (access, dtype, layout) = (host.claim(), host.dtype(), host.layout().clone());
+        let pointer = host.as_ptr().cast_mut();
+        let owner = Owner::new(Memory::of(host, device, C::TRAITS.storage));
+        // SAFETY: the owner holds the host array, whose memory and claim these are.
+        Ok(unsafe { HostArray::from_raw(owner, pointer, dtype, layout, access) }?)
     }
 
     fn adopt(&self, offer: HostOffer, device: Device) -> Result<MockArray<C>, Obstacle> {
-        let copy = enter::<C>(Step::Adopt, offer.array().address())?;
+        let act = enter::<C>(Step::Adopt, offer.array().address())?;
         takes::<C>(offer.access())?;
-        settle(offer.into_array(), device, copy)
+        settle(offer.into_array(), device, Step::Adopt, act)
     }
 
     fn reclaim(&self, array: HostArray) -> Result<MockArray<C>, Owner> {
+        if !lends_itself::<C>() {
+            return array.into_owner().into_inner::<Memory>().map(MockArray::from_memory);
+        }
         // The one place whose memory a mock lends.
         let named = C::TRAITS.host_share.contains(DeviceKind::Named);
         let device = if named { Device::named("mock").unwrap_or(HOST) } else { HOST };
         Ok(MockArray::from_memory(Memory::of(array, device, C::TRAITS.storage)))
     }
+}
+
+/// Returns whether what a mock lends is its host array, which others may hold too, and not an array
+/// over memory of its own, which it gets back alone or not at all.
+fn lends_itself<C: Character>() -> bool {
+    matches!(C::TRAITS.storage, Storage::CopyOnWrite | Storage::Immutable)
 }
 
 impl<C: Character> HostVisible<Mock<C>> for Mock<C> {

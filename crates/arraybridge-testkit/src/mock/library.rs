@@ -69,6 +69,10 @@ impl<C: Character> ArrayLibrary for Mock<C> {
         }))
     }
 
+    fn device_of(&self, array: &MockArray<C>) -> Result<Device, Error> {
+        Ok(array.device())
+    }
+
     fn download(&self, array: &MockArray<C>) -> Result<HostArray, Error> {
         enter_or_fail::<C>(Step::Download, array.address())?;
         match array.memory().as_own() {

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 
-use arraybridge_core::{Decline, DeclineReason, Error, Obstacle};
+use arraybridge_core::{Decline, DeclineReason, Error, Obstacle, Owner};
 
 use super::{Character, Mock};
 
@@ -74,8 +74,14 @@ pub enum Act {
     Fail,
     /// Fails with a native error that the library recognises as out of memory.
     OutOfMemory,
-    /// Copies without a word where it should share ([`Step::Import`] and [`Step::Adopt`]).
+    /// Copies where it should share: without a word at [`Step::Import`] and [`Step::Adopt`],
+    /// whatever the policy at [`Step::Export`].
     Copy,
+    /// Declines for the dtype, and keeps a handle on the memory that it was given until the script
+    /// is dropped ([`Step::Import`] and [`Step::Adopt`]).
+    Keep,
+    /// Panics.
+    Panic,
 }
 
 /// A mock's native error.
@@ -113,6 +119,7 @@ struct Line {
     step: Step,
     act: Act,
     left: u64,
+    kept: Vec<Owner>,
 }
 
 thread_local! {
@@ -143,7 +150,13 @@ impl Script {
 
 impl Drop for Script {
     fn drop(&mut self) {
-        let _ = LINES.try_with(|lines| lines.borrow_mut().retain(|line| line.id != self.id));
+        // What the line keeps is released after the borrow: its owner may come back here.
+        let line = LINES.try_with(|lines| {
+            let mut lines = lines.borrow_mut();
+            let at = lines.iter().position(|line| line.id == self.id)?;
+            Some(lines.remove(at))
+        });
+        drop(line);
     }
 }
 
@@ -165,7 +178,9 @@ impl<C: Character> Mock<C> {
     pub fn script(step: Step, act: Act) -> Script {
         let id = NEXT.with(|next| next.replace(next.get() + 1));
         let mock = TypeId::of::<C>();
-        LINES.with_borrow_mut(|lines| lines.push(Line { id, mock, step, act, left: u64::MAX }));
+        LINES.with_borrow_mut(|lines| {
+            lines.push(Line { id, mock, step, act, left: u64::MAX, kept: Vec::new() });
+        });
         Script { id, _thread: PhantomData }
     }
 }
@@ -185,24 +200,41 @@ pub fn log_calls() {
     CALLS.set(Some(Vec::with_capacity(64)));
 }
 
-/// Notes a call and does what the script says; returns whether to copy without a word.
-pub(super) fn enter<C: Character>(step: Step, address: usize) -> Result<bool, Obstacle> {
+/// Notes a call and does what the script says; returns an act that the step has to do itself:
+/// [`Act::Copy`] or [`Act::Keep`].
+#[allow(clippy::panic, reason = "the script asks for it")]
+pub(super) fn enter<C: Character>(step: Step, address: usize) -> Result<Option<Act>, Obstacle> {
     let mock = TypeId::of::<C>();
-    CALLS.with_borrow_mut(|calls| {
-        calls.iter_mut().for_each(|calls| calls.push((mock, Call { step, address })));
+    // While a thread ends there may be no scripts any more.
+    let _ = CALLS.try_with(|calls| {
+        calls.borrow_mut().iter_mut().for_each(|calls| calls.push((mock, Call { step, address })));
     });
-    let scripted = LINES.with_borrow_mut(|lines| {
-        let line = lines.iter_mut().rev().find(|line| line.mock == mock && line.step == step)?;
+    let scripted = with_line::<C, _>(step, |line| {
         line.left = line.left.checked_sub(1)?;
         Some(line.act)
     });
-    match scripted.or_else(|| habit::<C>(step)) {
-        None => Ok(false),
-        Some(Act::Copy) => Ok(true),
+    match scripted.flatten().or_else(|| habit::<C>(step)) {
+        act @ (None | Some(Act::Copy | Act::Keep)) => Ok(act),
+        Some(Act::Panic) => panic!("{} was told to panic in {}", C::TRAITS.name, step.name()),
         Some(Act::Decline(reason)) => Err(Decline::new(reason).note("as scripted").into()),
         Some(Act::Fail) => Err(failure::<C>(step, MockFailure::Broken).into()),
         Some(Act::OutOfMemory) => Err(failure::<C>(step, MockFailure::OutOfMemory).into()),
     }
+}
+
+/// Keeps a handle on memory for as long as the step's script.
+pub(super) fn keep<C: Character>(step: Step, memory: &Owner) {
+    with_line::<C, _>(step, |line| line.kept.push(memory.clone()));
+}
+
+/// Asks the latest line of the script for a step.
+fn with_line<C: Character, R>(step: Step, ask: impl FnOnce(&mut Line) -> R) -> Option<R> {
+    let mock = TypeId::of::<C>();
+    let answer = LINES.try_with(|lines| {
+        let mut lines = lines.borrow_mut();
+        lines.iter_mut().rev().find(|line| line.mock == mock && line.step == step).map(ask)
+    });
+    answer.ok().flatten()
 }
 
 /// As [`enter`] at a step that cannot decline.
