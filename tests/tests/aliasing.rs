@@ -36,7 +36,7 @@ fn the_only_handle_crosses_without_a_copy_and_stays_writable() {
     let address = array.host().address();
     let mut there = writer(array);
     assert_eq!(there.address(), address);
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
     let mut back = there.convert_to::<Ndarray>(HOST).unwrap();
     assert_eq!(back.host().address(), address);
     back.host_mut().as_slice_mut::<f32>().unwrap()[0] = 6.0;
@@ -48,7 +48,7 @@ fn a_clone_of_a_host_array_is_not_written_through() {
     let kept = host(&[1.0, 2.0]);
     let mut there = writer(NdArray::from_host(kept.clone()));
     assert_ne!(there.address(), kept.address());
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
     assert_eq!(kept.as_slice::<f32>().unwrap(), [1.0, 2.0]);
 }
 
@@ -56,7 +56,7 @@ fn a_clone_of_a_host_array_is_not_written_through() {
 fn a_clone_of_an_ndarray_is_not_written_through() {
     let kept = array(&[1.0, 2.0]);
     let mut there = writer(kept.clone());
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
     assert_eq!(elements(&kept), [1.0, 2.0]);
 }
 
@@ -66,7 +66,7 @@ fn a_kept_view_of_a_part_is_not_written_through() {
     let part = whole.slice(&[AxisSlice::from(1..3)]).unwrap();
     assert_eq!(whole.claim(), Access::Immutable);
     let mut there = writer(NdArray::from_host(whole));
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
     assert_eq!(part.as_slice::<f32>().unwrap(), [2.0, 3.0]);
 }
 
@@ -77,21 +77,24 @@ fn both_halves_of_an_array_convert_and_neither_sees_the_other() {
     let right = whole.slice(&[AxisSlice::from(2..)]).unwrap();
     drop(whole);
     let mut left = writer(NdArray::from_host(left));
-    left.fill(5.0);
+    left.fill(5.0f32).unwrap();
     // The left half was copied, so the right one holds the memory alone.
     let address = right.address();
     let mut right = writer(NdArray::from_host(right));
     assert_eq!(right.address(), address);
-    right.fill(6.0);
-    assert_eq!((left.elements(), right.elements()), (vec![5.0; 2], vec![6.0; 2]));
+    right.fill(6.0f32).unwrap();
+    assert_eq!(
+        (left.elements::<f32>().unwrap(), right.elements::<f32>().unwrap()),
+        (vec![5.0; 2], vec![6.0; 2])
+    );
 }
 
 #[test]
 fn overlapping_elements_are_laid_out_before_anybody_may_write_them() {
     let repeated = host(&[1.0]).broadcast_to(&[3]).unwrap();
     let mut there = writer(NdArray::from_host(repeated));
-    there.fill(5.0);
-    assert_eq!(there.elements(), [5.0; 3]);
+    there.fill(5.0f32).unwrap();
+    assert_eq!(there.elements::<f32>().unwrap(), [5.0; 3]);
 
     let mut windows =
         host(&[1.0, 2.0, 3.0]).with_layout(Layout::new(&[2, 2], &[1, 1]).unwrap(), 0).unwrap();
@@ -105,12 +108,12 @@ fn overlapping_elements_are_laid_out_before_anybody_may_write_them() {
 fn conversion_by_reference_leaves_the_source_out_of_reach() {
     let source = array(&[1.0, 2.0]);
     let mut there = to::<Ndarray, Writer>(&source, HOST).unwrap();
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
     assert_eq!(elements(&source), [1.0, 2.0]);
 
     let mut kept = writer(source);
     let back = to::<Writer, Ndarray>(&kept, HOST).unwrap();
-    kept.fill(7.0);
+    kept.fill(7.0f32).unwrap();
     assert_eq!(elements(&back), [1.0, 2.0]);
 }
 
@@ -123,7 +126,7 @@ fn two_libraries_that_never_write_share_by_reference() {
     let mut source = source;
     assert!(source.host_mut().make_mut().unwrap());
     source.host_mut().as_slice_mut::<f32>().unwrap().fill(5.0);
-    assert_eq!(frozen.elements(), [1.0, 2.0]);
+    assert_eq!(frozen.elements::<f32>().unwrap(), [1.0, 2.0]);
 }
 
 #[test]
@@ -131,8 +134,8 @@ fn what_was_shared_with_an_immutable_library_is_copied_for_a_writer() {
     let source = array(&[1.0, 2.0]);
     let frozen = to::<Ndarray, Frozen>(&source, HOST).unwrap();
     let mut there = writer(source);
-    there.fill(5.0);
-    assert_eq!(frozen.elements(), [1.0, 2.0]);
+    there.fill(5.0f32).unwrap();
+    assert_eq!(frozen.elements::<f32>().unwrap(), [1.0, 2.0]);
 
     // And the other way round: the frozen array was the last holder, so it is moved.
     let address = frozen.address();
@@ -145,7 +148,7 @@ fn a_native_alias_behind_the_scenes_prevents_sharing() {
     let there = writer(array(&[1.0, 2.0]));
     let mut alias = there.alias();
     let back = there.convert_to::<Ndarray>(HOST).unwrap();
-    alias.fill(5.0);
+    alias.fill(5.0f32).unwrap();
     assert_eq!(elements(&back), [1.0, 2.0]);
 
     let mut there = writer(back);
@@ -166,7 +169,7 @@ fn the_claim_reaches_through_nested_owners() {
     let kept = wrapped.clone();
     let mut copied = writer(wrapped);
     assert_ne!(copied.address(), address);
-    copied.fill(5.0);
+    copied.fill(5.0f32).unwrap();
     assert_eq!(elements(&kept), [1.0, 2.0]);
     // With the clone gone the whole chain has one holder again.
     let moved = writer(kept);
@@ -196,16 +199,16 @@ fn the_erased_form_obeys_the_same_rule() {
     let kept = array(&[1.0, 2.0]);
     let erased = AnyArray::of::<Ndarray>(kept.clone());
     let mut there = erased.convert_to(Library::of::<Writer>(), HOST).unwrap();
-    there.as_array_of_mut::<Writer>().unwrap().fill(5.0);
+    there.as_array_of_mut::<Writer>().unwrap().fill(5.0f32).unwrap();
     assert_eq!(elements(&kept), [1.0, 2.0]);
 
     let again = there.to(Library::of::<Ndarray>(), HOST).unwrap();
-    there.as_array_of_mut::<Writer>().unwrap().fill(6.0);
+    there.as_array_of_mut::<Writer>().unwrap().fill(6.0f32).unwrap();
     assert_eq!(elements(again.as_array_of::<Ndarray>().unwrap()), [5.0, 5.0]);
 
     let copy = again.duplicate().unwrap();
     let mut there = again.convert_to(Library::of::<Writer>(), HOST).unwrap();
-    there.as_array_of_mut::<Writer>().unwrap().fill(7.0);
+    there.as_array_of_mut::<Writer>().unwrap().fill(7.0f32).unwrap();
     assert_eq!(elements(copy.as_array_of::<Ndarray>().unwrap()), [5.0, 5.0]);
 }
 
@@ -243,7 +246,9 @@ fn a_foreign_owner_is_released_once_after_the_last_reader_on_any_thread() {
     let frozen = second.convert_to::<Frozen>(HOST).unwrap();
     drop(first);
     assert_eq!(releases.load(Ordering::SeqCst), 0);
-    std::thread::spawn(move || assert_eq!(frozen.elements(), [1.0, 2.0])).join().unwrap();
+    std::thread::spawn(move || assert_eq!(frozen.elements::<f32>().unwrap(), [1.0, 2.0]))
+        .join()
+        .unwrap();
     assert_eq!(releases.load(Ordering::SeqCst), 1);
 }
 
@@ -262,7 +267,7 @@ fn an_owner_dropped_on_another_thread_makes_the_array_exclusive() {
     let address = kept.host().address();
     let mut there = writer(kept);
     assert_eq!(there.address(), address);
-    there.fill(5.0);
+    there.fill(5.0f32).unwrap();
 }
 
 #[test]
@@ -272,7 +277,7 @@ fn owners_are_released_once_on_every_path() {
         ("dropped", drop),
         ("copied for a writer", |array| {
             let _kept = array.clone();
-            writer(NdArray::from_host(array)).fill(0.0);
+            writer(NdArray::from_host(array)).fill(0.0f32).unwrap();
         }),
         ("there and back", |array| {
             let there = writer(NdArray::from_host(array));

@@ -196,7 +196,7 @@ fn scribble(there: Option<AnyArray>) {
     if let Some(mut there) = there
         && there.describe().is_ok_and(|seen| seen.dtype == DType::F32)
     {
-        there.as_array_of_mut::<Writer>().unwrap().fill(99.0);
+        there.as_array_of_mut::<Writer>().unwrap().fill(99.0f32).unwrap();
     }
 }
 
@@ -248,7 +248,7 @@ fn what_a_thief_still_holds_is_copied_before_it_is_written() {
         let there = array().convert_to::<Liar>(HOST).unwrap();
         LIE.set(Lie::None);
         let mut written = there.convert_to::<Writer>(HOST).unwrap();
-        written.fill(99.0);
+        written.fill(99.0f32).unwrap();
     }
     let stolen = STOLEN.take();
     assert_eq!(stolen.len(), 2);

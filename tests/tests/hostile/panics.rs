@@ -10,7 +10,7 @@ use arraybridge::dlpack::{DlpackDevice, DlpackPayload};
 use arraybridge::ndarray::{NdArray, Ndarray};
 use arraybridge::{
     Access, ConversionRecord, Convert, DType, HOST, HostArray, Layout, ObserverScope, Owner,
-    install, library,
+    install, library, register,
 };
 use arraybridge_tests::Frozen;
 
@@ -94,7 +94,7 @@ fn an_observer_that_panics_unwinds_through_its_conversion_alone() {
     let thrown = catch_unwind(|| array().convert_to::<Frozen>(HOST).map(drop).is_ok());
     assert!(thrown.is_err());
     // The next conversion is observed as if nothing had been.
-    assert_eq!(array().convert_to::<Frozen>(HOST).unwrap().elements(), [1.0, 2.0]);
+    assert_eq!(array().convert_to::<Frozen>(HOST).unwrap().elements::<f32>().unwrap(), [1.0, 2.0]);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
     drop(guard);
     array().convert_to::<Frozen>(HOST).unwrap();
@@ -149,6 +149,7 @@ fn observers_come_and_go_while_a_thread_ends() {
 
 #[test]
 fn a_panic_while_looking_up_a_library_breaks_no_lock() {
+    register::<Frozen>();
     let thread = std::thread::spawn(|| {
         let _found = library("frozen").unwrap();
         resume_unwind(Box::new("thread"));

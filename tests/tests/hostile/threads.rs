@@ -34,8 +34,8 @@ fn handles_of_one_memory_race_for_it_and_none_is_written_through() {
                     start.wait();
                     let number = (round * THREADS + place) as f32;
                     let mut there = handle.convert_to::<Writer>(HOST).unwrap();
-                    assert_eq!(there.elements(), [-1.0; 8]);
-                    there.fill(number);
+                    assert_eq!(there.elements::<f32>().unwrap(), [-1.0; 8]);
+                    there.fill(number).unwrap();
                     let back = there.convert_to::<Ndarray>(HOST).unwrap();
                     assert_eq!(back.host().as_slice::<f32>().unwrap(), [number; 8]);
                 });
@@ -93,14 +93,19 @@ fn the_registry_answers_while_it_is_registered_to() {
 #[test]
 fn an_array_of_any_library_travels_between_threads() {
     let mut travelling = AnyArray::of::<Ndarray>(array(vec![0.0; 4]));
+    register::<Writer>();
+    register::<Frozen>();
     for number in 0..20u8 {
         travelling = thread::spawn(move || {
             let mut there = travelling.convert_by_name("writer", HOST).unwrap();
-            there.as_array_of_mut::<Writer>().unwrap().fill(f32::from(number));
+            there.as_array_of_mut::<Writer>().unwrap().fill(f32::from(number)).unwrap();
             there.convert_by_name("frozen", HOST).unwrap()
         })
         .join()
         .unwrap();
-        assert_eq!(travelling.as_array_of::<Frozen>().unwrap().elements(), [f32::from(number); 4]);
+        assert_eq!(
+            travelling.as_array_of::<Frozen>().unwrap().elements::<f32>().unwrap(),
+            [f32::from(number); 4]
+        );
     }
 }
