@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use arraybridge_core::*;
+use arraybridge_testkit::mock::Wrapping;
 
 /// Checks that every type has all bounds.
 macro_rules! all {
@@ -44,7 +45,7 @@ all!([Send] => AnyArray, DlpackPayload, Obstacle);
 all!([StdError + Send + Sync] => Error, ConversionError<AnyArray>, ConversionError<Cell<u8>>);
 
 // Some libraries' arrays belong to one thread at a time.
-none!(Sync => AnyArray);
+none!(Sync => AnyArray, DlpackPayload);
 none!(Send => ConversionError<*const u8>);
 none!(Sync => ConversionError<*const u8>);
 // Guards restore something of the thread that made them.
@@ -52,6 +53,25 @@ none!(Send => ObserverGuard, DeviceScope);
 none!(Sync => ObserverGuard, DeviceScope);
 // Arrays have one owner; a second one is asked for by name.
 none!(Clone => AnyArray, DlpackPayload);
+
+/// Every role, and the observer, can be a trait object.
+const _: fn() = || {
+    #[allow(clippy::too_many_arguments, reason = "one for each trait")]
+    fn objects<L: ArrayLibrary>(
+        _: &dyn ConversionObserver,
+        _: &dyn roles::DlpackExport<L>,
+        _: &dyn roles::DlpackImport<L>,
+        _: &dyn roles::HostShare<L>,
+        _: &dyn roles::HostVisible<L>,
+        _: &dyn roles::DeviceMove<L>,
+        _: &dyn roles::Duplicate<L>,
+        _: &dyn roles::Accelerator,
+        _: &dyn ops::ArrayOps<L>,
+        _: &dyn ops::ArrayMath<L>,
+    ) {
+    }
+    let _ = objects::<Wrapping>;
+};
 
 #[test]
 fn an_owner_of_something_that_is_only_send_may_be_dropped_elsewhere() {
@@ -90,6 +110,10 @@ fn errors_convert_with_a_question_mark() {
         refused()?;
         Ok(())
     }
+    fn boxed_with_any_array() -> Result<(), Box<dyn StdError + Send + Sync>> {
+        let error = Error::AxisOutOfRange { axis: 2, rank: 1 };
+        Err(ConversionError::new(error, None::<AnyArray>))?
+    }
     fn any() -> anyhow::Result<()> {
         refused()?;
         Ok(())
@@ -103,6 +127,8 @@ fn errors_convert_with_a_question_mark() {
     }
     let mismatch = "array from vector: expected shape [2], found [1]";
     assert_eq!(boxed().unwrap_err().to_string(), mismatch);
+    let axis = "axis 2 is out of range for an array of 1 axes";
+    assert_eq!(boxed_with_any_array().unwrap_err().to_string(), axis);
     assert_eq!(plain().unwrap_err().to_string(), mismatch);
     assert_eq!(any_with_array().unwrap_err().to_string(), mismatch);
     let label = "`gpu` is not a device; expected `host`, `accelerator:N` or `device:NAME`";

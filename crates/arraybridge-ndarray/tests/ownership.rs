@@ -6,13 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arraybridge_core::{
-    Access, AnyArray, Convert, CopyPolicy, Error, HOST, HostArray, Layout, Owner,
+    Access, AnyArray, ConversionError, Convert, CopyPolicy, Error, HOST, HostArray, Layout, Owner,
 };
 use arraybridge_ndarray::ndarray::{
     ArcArray, ArcArray2, Array, Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1,
     ArrayViewMut2, array, s,
 };
 use arraybridge_ndarray::{NdArray, NdView, NdViewMut, Ndarray};
+
+/// Handles on one memory may be on several threads, and so may an error that carries one.
+const _: fn() = || {
+    fn shared_between_threads<T: Send + Sync>() {}
+    shared_between_threads::<NdArray>();
+    shared_between_threads::<ConversionError<NdArray>>();
+};
 
 /// Memory that counts how often it is released.
 struct Counted {
