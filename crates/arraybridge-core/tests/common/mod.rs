@@ -1,7 +1,7 @@
 //! Fake libraries whose accelerators are main memory, and a log of what was asked of them.
 // Each test binary uses a part, and a fake may panic where a backend must not.
 #![allow(dead_code, missing_docs, missing_debug_implementations, unreachable_pub)]
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used)]
 
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
@@ -18,6 +18,7 @@ use arraybridge_core::{
     DeviceKind, DeviceKinds, DeviceScope, Error, HOST, HostArray, HostView, ObserverGuard,
     Obstacle, Owner, install, register_library,
 };
+use arraybridge_testkit::{numbers, of_numbers};
 
 pub const ACC0: Device = Device::Accelerator(0);
 pub const ACC1: Device = Device::Accelerator(1);
@@ -154,7 +155,7 @@ impl<S: Spec> FakeArray<S> {
     }
 
     pub fn values(&self) -> Vec<f64> {
-        values(&self.host)
+        numbers(&self.host)
     }
 
     pub fn shape(&self) -> &[usize] {
@@ -163,40 +164,6 @@ impl<S: Spec> FakeArray<S> {
 
     pub fn dtype(&self) -> DType {
         self.host.dtype()
-    }
-}
-
-pub fn values(host: &HostArray) -> Vec<f64> {
-    let host = host.to_contiguous().unwrap();
-    match host.dtype() {
-        DType::F32 => host.as_slice::<f32>().unwrap().iter().map(|x| f64::from(*x)).collect(),
-        DType::F64 => host.as_slice::<f64>().unwrap().to_vec(),
-        DType::U8 => host.as_slice::<u8>().unwrap().iter().map(|x| f64::from(*x)).collect(),
-        DType::U16 => host.as_slice::<u16>().unwrap().iter().map(|x| f64::from(*x)).collect(),
-        DType::I16 => host.as_slice::<i16>().unwrap().iter().map(|x| f64::from(*x)).collect(),
-        DType::I32 => host.as_slice::<i32>().unwrap().iter().map(|x| f64::from(*x)).collect(),
-        other => panic!("the fakes have no {other}"),
-    }
-}
-
-fn made(values: &[f64], dtype: DType, shape: &[usize]) -> HostArray {
-    macro_rules! cast {
-        ($type:ty) => {
-            HostArray::from_slice(
-                &values.iter().map(|x| *x as $type).collect::<Vec<$type>>(),
-                shape,
-            )
-            .unwrap()
-        };
-    }
-    match dtype {
-        DType::F32 => cast!(f32),
-        DType::F64 => cast!(f64),
-        DType::U8 => cast!(u8),
-        DType::U16 => cast!(u16),
-        DType::I16 => cast!(i16),
-        DType::I32 => cast!(i32),
-        other => panic!("the fakes have no {other}"),
     }
 }
 
@@ -375,7 +342,7 @@ impl<S: Spec> ArrayOps<Fake<S>> for Fake<S> {
         log(format!("{} stack {} on {}", S::NAME, arrays.len(), first.device));
         let all: Vec<f64> = arrays.iter().flat_map(|array| array.values()).collect();
         let shape = [&[arrays.len()], first.shape()].concat();
-        Ok(FakeArray::new(made(&all, first.dtype(), &shape), first.device))
+        Ok(FakeArray::new(of_numbers(first.dtype(), &all, &shape)?, first.device))
     }
 
     fn plane(&self, array: &FakeArray<S>, index: usize) -> Result<FakeArray<S>, Error> {
@@ -390,7 +357,7 @@ impl<S: Spec> ArrayOps<Fake<S>> for Fake<S> {
             let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             values.iter_mut().for_each(|x| *x = (*x - low) / (high - low) * 255.0);
         }
-        Ok(FakeArray::new(made(&values, dtype, array.shape()), array.device))
+        Ok(FakeArray::new(of_numbers(dtype, &values, array.shape())?, array.device))
     }
 }
 
