@@ -13,8 +13,13 @@ pub(crate) struct Arguments {
 }
 
 /// Every published crate.
-const PUBLISHED: &[&str] =
-    &["arraybridge-core", "arraybridge-testkit", "arraybridge-ndarray", "arraybridge"];
+const PUBLISHED: &[&str] = &[
+    "arraybridge-core",
+    "arraybridge-testkit",
+    "arraybridge-ndarray",
+    "arraybridge-xla",
+    "arraybridge",
+];
 
 /// The feature sets that are linted: none, each one, all. An explicit list stays readable where
 /// every combination would not.
@@ -30,6 +35,7 @@ const FEATURE_SETS: &[&str] = &[
     "-p arraybridge --no-default-features --features ndarray",
     "-p arraybridge --no-default-features --features ndarray-0_16",
     "-p arraybridge --no-default-features --features serde",
+    "-p arraybridge --no-default-features --features xla",
 ];
 
 /// Crates that need a native runtime, none of which may come with the default features.

@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    // What tests need at run time and is small is brought first; what fails is said, and fails the
+    // tests that need it.
+    crate::setup::bring_small()?;
     let only = arguments.only.as_deref();
     let mut steps = packages(only.is_some());
     steps.extend(feature_sets());
@@ -33,6 +36,7 @@ fn packages(apart: bool) -> Vec<Step> {
     let crates: &[(&'static [&'static str], &str)] = &[
         (&["core"], "arraybridge-core"),
         (&["ndarray"], "arraybridge-ndarray"),
+        (&["xla"], "arraybridge-xla"),
         (&["testkit"], "arraybridge-testkit"),
         (&["facade"], "arraybridge"),
         (&["examples"], "arraybridge-examples"),

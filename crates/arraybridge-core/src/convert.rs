@@ -16,10 +16,7 @@ pub trait Convert<S: ArrayLibrary>: Sized {
     /// # Errors
     /// [`Error::DeviceUnavailable`] with the devices that are there, [`Error::OutOfMemory`],
     /// [`Error::DtypeUnsupported`] and native failures; the array comes back.
-    fn convert_to<T: ArrayLibrary>(
-        self,
-        device: Device,
-    ) -> Result<T::Array, ConversionError<Self>>
+    fn convert_to<T: ArrayLibrary>(self, device: Device) -> Result<T::Array, ConversionError<Self>>
     where
         Self: NativeArray<S>,
     {

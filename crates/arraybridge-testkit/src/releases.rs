@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Counts how often the owner of some memory was released.
 #[derive(Clone, Debug, Default)]
@@ -23,9 +25,14 @@ impl Releases {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Asserts that the owner was released, and once.
+    /// Asserts that the owner was released, and once. A runtime that releases on a thread of its own
+    /// is given ten seconds.
     #[track_caller]
     pub fn assert_once(&self, context: &str) {
+        let patience = Instant::now() + Duration::from_secs(10);
+        while self.count() == 0 && Instant::now() < patience {
+            thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(self.count(), 1, "{context}: releases of the owner");
     }
 

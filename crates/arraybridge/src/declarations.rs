@@ -83,8 +83,8 @@ pub const XLA: KnownLibrary = KnownLibrary {
         host_share: HOST.and(NAMED),
         device_move: true,
     },
-    feature: None,
-    remedy: "it is declared for plans, and this version has no backend for it (planned: PJRT)",
+    feature: Some("xla"),
+    remedy: "it needs its feature and a PJRT plugin: `cargo xtask setup xla` brings one (63 MB)",
 };
 
 /// Python's array objects, whichever library made them.

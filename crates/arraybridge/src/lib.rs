@@ -9,6 +9,8 @@ pub mod prelude;
 pub use arraybridge_core::*;
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray as ndarray;
+#[cfg(feature = "xla")]
+pub use arraybridge_xla as xla;
 
 /// Registers every library that the enabled features bring, and makes the others known.
 ///
@@ -19,4 +21,6 @@ pub fn register_all() {
     declare(declarations::ALL);
     #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
     arraybridge_ndarray::register();
+    #[cfg(feature = "xla")]
+    arraybridge_xla::register();
 }

@@ -9,3 +9,5 @@ pub use arraybridge_core::{
 };
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray::{NdArray, Ndarray};
+#[cfg(feature = "xla")]
+pub use arraybridge_xla::{Xla, XlaArray};

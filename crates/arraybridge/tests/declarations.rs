@@ -165,7 +165,17 @@ fn ndarray_is_what_it_declares() {
     assert_eq!(arraybridge::library("numpy").unwrap().name(), "ndarray");
 }
 
-#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16")))]
+#[cfg(feature = "xla")]
+#[test]
+fn xla_is_what_it_declares() {
+    use arraybridge::prelude::Xla;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<Xla>(), declarations::XLA.declaration);
+    assert_eq!(arraybridge::library("jax").unwrap().name(), "xla");
+}
+
+#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16", feature = "xla")))]
 #[test]
 fn a_feature_that_is_off_is_named() {
     let error = arraybridge::library("numpy").unwrap_err().to_string();

@@ -2,6 +2,7 @@
 
 mod cache;
 pub(crate) mod peers;
+mod xla;
 
 use anyhow::{Result, bail};
 
@@ -38,7 +39,7 @@ pub(crate) struct Options {
     pub(crate) with_torch: bool,
 }
 
-const SETUPS: &[&Setup] = &[&peers::SETUP];
+const SETUPS: &[&Setup] = &[&peers::SETUP, &xla::SETUP];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let options = Options { with_torch: arguments.with_torch };

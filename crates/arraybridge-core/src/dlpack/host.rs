@@ -51,7 +51,7 @@ impl HostArray {
         match (shared, bools) {
             (false, _) => Ok(array),
             (true, false) => array.gather(),
-            (true, true) => array.gather()?.into_bools(),
+            (true, true) => array.gather()?.reinterpret(DType::Bool, array.shape()),
         }
     }
 }

@@ -310,7 +310,8 @@ where
         let (main, extra) = device::run_on::<L, _>(device, self.oom_recovery, || {
             let (main, extra) = M::run::<I, O, _>(&self.name, image, |image, plane| {
                 let result = run(image, arguments.clone());
-                let (main, extra) = result.map_err(|error| self.failed(plane, error))?.into_main_and_extra();
+                let (main, extra) =
+                    result.map_err(|error| self.failed(plane, error))?.into_main_and_extra();
                 self.check_output(plane, &main)?;
                 Ok((main, extra))
             })?;

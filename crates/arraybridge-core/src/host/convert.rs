@@ -125,14 +125,6 @@ impl HostArray {
         }
     }
 
-    /// Turns an array of bytes into one of `bool`, if every byte is 0 or 1.
-    pub(crate) fn into_bools(mut self) -> Result<HostArray, Error> {
-        debug_assert_eq!(self.dtype, DType::U8);
-        self.check_bools()?;
-        self.dtype = DType::Bool;
-        Ok(self)
-    }
-
     /// Checks that every byte of a `bool` array is 0 or 1.
     pub(super) fn check_bools(&self) -> Result<(), Error> {
         let mut bytes = self.clone();

@@ -3,6 +3,7 @@
 mod access;
 mod assign;
 mod buffer;
+mod bytes;
 mod convert;
 mod layouts;
 mod owner;

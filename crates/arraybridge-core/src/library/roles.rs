@@ -54,7 +54,8 @@ pub trait DlpackImport<L: ArrayLibrary>: Send + Sync {
     /// Returns the kinds of device that it imports on. Plain data: loads no runtime.
     fn kinds(&self) -> DeviceKinds;
 
-    /// Returns the stream on which this thread will use memory of `device`.
+    /// Returns the stream on which this thread will use memory of `device`; `None` if it cannot name
+    /// one, so that the producer finishes its own work first.
     ///
     /// # Errors
     /// Declines if the library does not have that device.
