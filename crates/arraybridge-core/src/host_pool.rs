@@ -6,8 +6,9 @@
 //! array of about the same size.
 //!
 //! The pool keeps 512 MiB at most (memory of live arrays does not count), the most recently used.
-//! [`set_limit`] changes that, [`release_cached`] empties the pool; it also empties itself when the
-//! system has no memory left.
+//! [`set_limit`] changes that, [`release_cached`] empties the pool, as
+//! [`release_cached_memory_all`](crate::release_cached_memory_all) does; it also empties itself when
+//! the system has no memory left.
 //!
 //! ```
 //! use arraybridge_core::{DType, HostArray, host_pool};

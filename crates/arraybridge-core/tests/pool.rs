@@ -3,7 +3,9 @@
 // Helpers of tests may panic where a library must not.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use arraybridge_core::{DType, Error, HostArray, host_pool};
+use arraybridge_core::{
+    DType, Device, Error, HOST, HostArray, host_pool, release_cached_memory_all,
+};
 
 const MIB: usize = 1 << 20;
 
@@ -39,6 +41,16 @@ fn the_pool_keeps_reuses_and_releases() {
     assert_eq!(host_pool::cached_bytes(), 8 * MIB);
     assert_eq!(host_pool::release_cached(), 8 * MIB);
     assert_eq!(host_pool::cached_bytes(), 0);
+
+    // A release of all memory includes the pool, one of an accelerator's does not.
+    for device in [None, Some(HOST)] {
+        drop(HostArray::scratch(DType::U8, &[8 * MIB]).unwrap());
+        let report = release_cached_memory_all(Some(Device::Accelerator(0)));
+        assert_eq!((report.freed(), host_pool::cached_bytes()), (0, 8 * MIB));
+        let report = release_cached_memory_all(device);
+        assert_eq!(report.to_string(), format!("host: {} bytes", 8 * MIB));
+        assert_eq!(host_pool::cached_bytes(), 0);
+    }
 
     // The limit holds, and the oldest go first.
     host_pool::set_limit(10 * MIB);

@@ -27,6 +27,9 @@ pub use vec::VecPlace;
 pub use view::HostView;
 pub use view_mut::HostViewMut;
 
+/// How records and reports name core's own arrays, which are no library's.
+pub(crate) const LIBRARY: &str = "host";
+
 /// An array in main memory: owner, pointer, dtype, layout and access.
 ///
 /// Cloning shares the memory. Shared memory is never written: writing needs the only handle

@@ -3,19 +3,20 @@
 use std::fmt;
 
 use crate::registry::libraries;
-use crate::{Device, DeviceKind, Error};
+use crate::{Device, DeviceKind, Error, host, host_pool};
 
-/// What one library gave back.
+/// What one library (or core's own pool) gave back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Released {
-    /// The library's canonical name.
+    /// The library's canonical name; `host` for the pool of core's own arrays ([`host_pool`]).
     pub library: &'static str,
     /// The bytes that it gave back; `None` where the library does not tell, or is not loaded.
     pub freed: Option<usize>,
 }
 
-/// What [`release_cached_memory_all`] did, library by library in order of their names.
+/// What [`release_cached_memory_all`] did: core's own pool first, then library by library in order
+/// of their names.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ReleaseReport {
@@ -49,11 +50,12 @@ impl fmt::Display for ReleaseReport {
     }
 }
 
-/// Gives the memory that registered libraries keep for reuse back to the system, on one device or
-/// on all, and reports what each did. A library that fails does not stop the others.
+/// Gives the memory that core's pool and registered libraries keep for reuse back to the system, on
+/// one device or on all, and reports what each did. A library that fails does not stop the others.
 ///
-/// Loads no runtime. Libraries without accelerators are not asked, nor those that never have a
-/// device of this kind; main memory is nobody's cache, so with `host` none is.
+/// With `None` all are asked. With main memory only core's pool ([`host_pool::release_cached`]) is:
+/// libraries cache memory of their devices. With another device, those libraries are that may have
+/// one of its kind. Loads no runtime; libraries without accelerators are never asked.
 ///
 /// ```
 /// let report = arraybridge_core::release_cached_memory_all(None);
@@ -62,6 +64,10 @@ impl fmt::Display for ReleaseReport {
 /// ```
 pub fn release_cached_memory_all(device: Option<Device>) -> ReleaseReport {
     let mut report = ReleaseReport { released: Vec::new(), failed: Vec::new() };
+    if device.is_none_or(Device::is_host) {
+        let freed = Some(host_pool::release_cached());
+        report.released.push(Released { library: host::LIBRARY, freed });
+    }
     let concerns = |kind: DeviceKind, library: crate::Library| {
         kind != DeviceKind::Host && library.declaration().devices.contains(kind)
     };

@@ -7,10 +7,7 @@ use std::time::Instant;
 use super::Mechanism;
 use crate::library::DynArrayLibrary;
 use crate::record::{self, ConversionRecord};
-use crate::{Device, Error, HOST, HostArray};
-
-/// How records name core's own arrays.
-const HOST_ARRAY: &str = "host";
+use crate::{Device, Error, HOST, HostArray, host};
 
 /// Reads an array to the host.
 pub(crate) fn to_host(
@@ -54,7 +51,7 @@ struct Side {
 }
 
 impl Side {
-    const HOST: Side = Side { library: HOST_ARRAY, device: HOST };
+    const HOST: Side = Side { library: host::LIBRARY, device: HOST };
 }
 
 fn emit(from: Side, to: Side, same_address: bool, host: &HostArray, started: Instant) {
