@@ -3,7 +3,7 @@
 use crate::route::{Outcome, carry, carry_by_reference};
 use crate::{ArrayLibrary, ConversionError, CopyPolicy, Device, Error, HostView, NativeArray};
 
-/// Conversion by method: `image.convert_to::<Tch>(HOST)?`.
+/// Conversion by method: `image.convert_to::<Ndarray>(HOST)?`.
 ///
 /// Works for every type that is an array of a library ([`NativeArray`]). The array is consumed, and
 /// afterwards no array that the caller can reach aliases the result writably; the error gives it
@@ -78,8 +78,12 @@ pub(crate) fn lost<T: ArrayLibrary>() -> Error {
 /// The result shares memory only where neither library ever writes it (copy-on-write and immutable
 /// arrays); otherwise the elements are copied once.
 ///
-/// ```ignore
-/// let tensor = to::<Ndarray, Tch>(&array, HOST)?;
+/// ```
+/// use arraybridge_core::{ArrayLibrary, Device, Error, to};
+///
+/// fn sent<S: ArrayLibrary, T: ArrayLibrary>(kept: &S::Array, gpu: Device) -> Result<T::Array, Error> {
+///     to::<S, T>(kept, gpu)
+/// }
 /// ```
 ///
 /// # Errors

@@ -112,7 +112,7 @@ impl<C> ArrayPayload<AnyArray, C> {
 ///
 /// ```ignore
 /// let image: ArrayPayload<NdArray, Channel> = ...;
-/// let tensor: ArrayPayload<tch::Tensor, Channel> = image.convert_to::<Tch>(HOST)?;
+/// let buffer: ArrayPayload<XlaArray, Channel> = image.convert_to::<Xla>(HOST)?;
 /// ```
 pub trait ConvertPayload<S: ArrayLibrary>: Sized {
     /// What stays with the array.

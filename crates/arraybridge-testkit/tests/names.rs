@@ -34,8 +34,11 @@ fn two_libraries_under_one_name_are_an_error_that_names_both() {
     let error = library("twin").unwrap_err();
     assert!(matches!(error, Error::LibraryAmbiguous { .. }), "{error}");
     let text = error.to_string();
-    assert!(text.starts_with("two libraries are registered as `twin`, by "), "{text}");
+    assert!(text.starts_with("two libraries are registered as `twin`: "), "{text}");
     assert!(text.contains("names::First") && text.contains("names::Second"), "{text}");
+    let advice = "use another name of the one that is meant, or its type, or leave the crate of the \
+                  other out";
+    assert!(text.ends_with(advice), "{text}");
     assert_eq!(plan("twin", HOST, "twin", HOST).unwrap_err().to_string(), text);
 
     let host = HostArray::from_vec(vec![1u8], &[1]).unwrap();

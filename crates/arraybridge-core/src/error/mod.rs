@@ -45,16 +45,17 @@ pub enum Error {
         /// What it takes to use a library that is declared.
         remedy: Option<&'static str>,
     },
-    /// Two crates registered different libraries under one name.
+    /// Two libraries are registered under one name, usually by two crates; other names work.
     #[error(
-        "two libraries are registered as `{name}`, by {first} and {second}; remove one of them"
+        "two libraries are registered as `{name}`: {first} and {second}; use another name of the one \
+         that is meant, or its type, or leave the crate of the other out"
     )]
     LibraryAmbiguous {
         /// The name that both claim.
         name: String,
-        /// The type that the first one registered.
+        /// The type of one library, which begins with its crate.
         first: &'static str,
-        /// The type that the second one registered.
+        /// The type of another.
         second: &'static str,
     },
     /// A library's runtime is absent or does not work.

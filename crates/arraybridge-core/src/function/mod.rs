@@ -108,7 +108,7 @@ impl<L: ArrayLibrary, F> ArrayFunction<L, F, L, L, Whole> {
 
 impl<L: ArrayLibrary, F, I: ArrayLibrary, O: ArrayLibrary> ArrayFunction<L, F, I, O, Whole> {
     /// Makes a function that runs in library `L`, takes arrays of `I` and returns arrays of `O`:
-    /// `ArrayFunction::<Cuda, _, Ndarray, Ndarray>::declare("blur", |image: &NdArray| ...)`.
+    /// `ArrayFunction::<Xla, _, Ndarray, Ndarray>::declare("blur", |image: &NdArray| ...)`.
     pub fn declare(name: impl Into<Arc<str>>, body: F) -> Self {
         ArrayFunction {
             body,

@@ -109,7 +109,7 @@ impl Library {
     /// has no such setting.
     ///
     /// # Errors
-    /// [`Error::DeviceUnavailable`] if the library has no device here.
+    /// [`Error::LibraryUnavailable`] if the library has no device here, and its own failures.
     pub fn current_device(self) -> Result<Device, Error> {
         if let Some(role) = self.0.accelerator() {
             return role.current_device();

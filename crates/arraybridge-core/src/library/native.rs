@@ -12,7 +12,7 @@ use crate::ConversionError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array of a library that is enabled here",
     label = "not an array of an enabled library",
-    note = "is the feature of its backend on? e.g. arraybridge = {{ version = \"0.1\", features = [\"tch\"] }}",
+    note = "is the feature of its backend on? e.g. arraybridge = {{ version = \"0.1\", features = [\"ndarray\"] }}",
     note = "an `AnyArray` converts with its own methods, and a view must be owned first"
 )]
 pub trait NativeArray<L: ArrayLibrary>: Sized {

@@ -7,7 +7,7 @@ use crate::{ArrayLibrary, AxisSlice, ConversionError, DType, Device, Error, Host
 /// The operations of every library, as associated functions.
 ///
 /// They are functions of the library rather than methods of its arrays, because a native method of
-/// the same name (`tch::Tensor::max`) would shadow them. Each runs in the array's own library and on
+/// the same name would shadow them. Each runs in the array's own library and on
 /// its device, never changes an array that the caller holds, and answers [`Error::Unsupported`]
 /// where the library does not have it.
 pub trait Ops: ArrayLibrary {

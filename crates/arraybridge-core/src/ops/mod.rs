@@ -44,7 +44,7 @@ impl Reduction {
 
 /// Array operations: the role that a library implements.
 ///
-/// Users call them through [`Ops`] (`Tch::max(&tensor, 0)`) or on an
+/// Users call them through [`Ops`] (`Ndarray::max(&array, 0)`) or on an
 /// [`AnyArray`](crate::AnyArray), which resolve and check axes, shapes and devices first: an
 /// implementation may rely on what each method states. Operations never change an array that the
 /// caller still holds, and run where the array is: none of them downloads.

@@ -1,7 +1,7 @@
 //! Every test of this folder runs on a real plugin. Where there is none the test says so and passes,
 //! except in CI, where it fails.
 
-use arraybridge_core::{ArrayLibrary, Availability};
+use arraybridge_core::ArrayLibrary;
 use arraybridge_xla::Xla;
 
 /// Returns whether there is a plugin to test with.
@@ -10,10 +10,7 @@ pub(crate) fn plugin() -> bool {
     if availability.is_available() {
         return true;
     }
-    assert!(
-        std::env::var_os("CI").is_none() || matches!(availability, Availability::Available),
-        "CI needs a PJRT plugin: {availability}"
-    );
+    assert!(std::env::var_os("CI").is_none(), "CI needs a PJRT plugin: {availability}");
     eprintln!("skipped: {availability}");
     false
 }
