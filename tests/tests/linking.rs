@@ -74,6 +74,12 @@ fn the_older_ndarray_alone_registers_ndarray() {
     assert_eq!(registered("old-ndarray"), ["ndarray"]);
 }
 
+/// With or without its plugin: registering loads nothing.
+#[test]
+fn xla_alone_registers_xla() {
+    assert_eq!(registered("xla"), ["xla"]);
+}
+
 #[test]
 fn a_module_of_a_disabled_feature_is_named_by_the_compiler() {
     let output = cargo("-p bare --features misuse --bin missing-feature");
