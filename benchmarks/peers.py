@@ -66,12 +66,13 @@ for axis in range(3):
     measure(f"sum {name}", "NumPy", lambda: volume.sum(axis))
     measure(f"max {name}", "NumPy", lambda: volume.max(axis))
 
-if arraybridge is not None and hasattr(arraybridge, "scale_dtype"):
+if arraybridge is not None:
+    library = arraybridge.ArrayLibrary.named("numpy")
     ramp = np.arange(16 << 20, dtype=np.float32).reshape(64, 512, 512) % 1000
     measure(
         "scale_dtype 64 MiB float32 to uint8",
         "Python's arraybridge",
-        lambda: arraybridge.scale_dtype(ramp, np.uint8),
+        lambda: library.scale_dtype(ramp, np.uint8),
     )
 
 json.dump(rows, sys.stdout)
