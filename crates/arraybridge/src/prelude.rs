@@ -1,8 +1,8 @@
 //! What most programs need: `use arraybridge::prelude::*;`.
 
-pub use arraybridge_core::ops::{Math, Ops};
+pub use arraybridge_core::ops::{HostExchange, Math, Ops};
 pub use arraybridge_core::{
-    AnyArray, ArrayFunction, ArrayPayload, ConversionCounters, ConversionObserver,
+    AnyArray, ArrayFunction, ArrayGeometry, ArrayPayload, ConversionCounters, ConversionObserver,
     ConversionRecord, Convert, ConvertPayload, CopyPolicy, DType, Device, HOST, HostArray,
     HostViewExt, Library, Mechanism, NativeArray, ObserverScope, OutputDtype, Outputs, Plan,
     libraries, library, plan, register_library, stack_slices, to, unstack_slices,
