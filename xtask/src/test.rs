@@ -16,8 +16,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    // What tests need at run time and is small is brought first; what fails is said, and fails the
-    // tests that need it.
+    // What tests need at run time and is small is brought first. What fails is said; the tests that
+    // need it then skip with the reason, or fail in CI.
     crate::setup::bring_small()?;
     let only = arguments.only.as_deref();
     let mut steps = packages(only.is_some());

@@ -47,7 +47,10 @@ fn loaded() -> &'static Result<Runtime, Unusable> {
 
 /// Returns what brings a runtime.
 pub(crate) fn remedy() -> String {
-    format!("no PJRT plugin was found; run `cargo xtask setup xla` or set {PLUGIN_VARIABLE}")
+    format!(
+        "no PJRT plugin was found; `cargo xtask setup xla` in a clone of arraybridge brings one, or \
+         set {PLUGIN_VARIABLE} to the path of yours"
+    )
 }
 
 /// Tells whether a plugin is there and works, loading it.

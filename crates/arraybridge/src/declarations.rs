@@ -84,7 +84,8 @@ pub const XLA: KnownLibrary = KnownLibrary {
         device_move: true,
     },
     feature: Some("xla"),
-    remedy: "it needs its feature and a PJRT plugin: `cargo xtask setup xla` brings one (63 MB)",
+    remedy: "it needs its feature and a PJRT plugin: `cargo xtask setup xla` in a clone of \
+             arraybridge brings one (63 MB)",
 };
 
 /// Python's array objects, whichever library made them.
