@@ -5,13 +5,9 @@
 
 mod common;
 
-use std::process::Command;
-
 use arraybridge_core::ops::{HostExchange, Math, Ops};
 use arraybridge_core::{DType, Error, HOST, HostArray};
 use arraybridge_xla::{Program, Xla, XlaArray};
-
-const VARIABLE: &str = "ARRAYBRIDGE_XLA_ABORT_CASE";
 
 fn small() -> XlaArray {
     Xla::from_host(&HostArray::from_slice(&[1.0f32, 2.0], &[2]).unwrap(), HOST).unwrap()
@@ -92,20 +88,11 @@ const CASES: [&str; 8] = [
 
 #[test]
 fn no_case_kills_its_process() {
-    if let Ok(case) = std::env::var(VARIABLE) {
+    if let Some(case) = common::case() {
         return run(&case);
     }
-    if !common::plugin() {
-        return;
-    }
-    for case in CASES {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "no_case_kills_its_process", "--nocapture"])
-            .env(VARIABLE, case)
-            .output()
-            .unwrap();
-        let errors = String::from_utf8_lossy(&child.stderr);
-        assert!(child.status.success(), "`{case}` ended with {}: {errors}", child.status);
+    if common::plugin() {
+        common::each_in_a_child("no_case_kills_its_process", &CASES, &[]);
     }
 }
 
@@ -118,11 +105,8 @@ fn a_file_that_is_no_plugin_is_broken_and_said_so() {
     for (plugin, wanted) in
         [(file.as_path(), "broken"), (folder.join("missing.so").as_path(), "broken")]
     {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_availability_is_printed", "--nocapture", "--include-ignored"])
-            .env("ARRAYBRIDGE_XLA_PLUGIN", plugin)
-            .output()
-            .unwrap();
+        let variables = [("ARRAYBRIDGE_XLA_PLUGIN", plugin.to_str().unwrap())];
+        let child = common::child("the_availability_is_printed", "", &variables);
         let text = String::from_utf8_lossy(&child.stdout).into_owned();
         assert!(child.status.success() && text.contains(wanted), "{text}");
         assert!(text.contains(&plugin.display().to_string()), "{text}");
