@@ -155,12 +155,11 @@ fn options(platform: Platform) -> Vec<ClientOption> {
     let stated = |variable| env::var(variable).ok();
     match platform {
         Platform::Cpu => {
+            // Said always: left to themselves, plugins make more than the one device that is asked
+            // for here.
             let count = stated(CPU_DEVICES_VARIABLE).and_then(|count| count.parse().ok());
-            count
-                .filter(|count| (1..=256).contains(count))
-                .map(|count| ClientOption::Integer("cpu_device_count", count))
-                .into_iter()
-                .collect()
+            let count = count.filter(|count| (1..=256).contains(count)).unwrap_or(1);
+            vec![ClientOption::Integer("cpu_device_count", count)]
         }
         Platform::Gpu => {
             let preallocate = stated(PREALLOCATE_VARIABLE).is_some_and(|value| value == "true");
