@@ -3,8 +3,16 @@
 use crate::step::{Outcome, Step};
 use crate::task::{Tally, Task};
 
-const EXAMPLES: &[&str] =
-    &["quickstart", "by_name", "plan", "counters", "functions", "borrowed_views"];
+const EXAMPLES: &[&str] = &[
+    "quickstart",
+    "by_name",
+    "plan",
+    "counters",
+    "functions",
+    "borrowed_views",
+    "jax_function",
+    "xla_ops",
+];
 
 pub(super) fn steps() -> Vec<Step> {
     vec![Step::new("example programs", &["examples"], run)]
