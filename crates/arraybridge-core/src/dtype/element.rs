@@ -47,6 +47,9 @@ macro_rules! elements {
                 seen.push(DType::$dtype);
             )+
             assert_eq!(seen, DType::all().collect::<Vec<_>>());
+            for dtype in DType::all() {
+                assert_eq!(crate::with_element!(dtype, T => T::DTYPE), dtype);
+            }
         }
     };
 }

@@ -4,7 +4,7 @@ mod access;
 mod assign;
 mod buffer;
 mod bytes;
-mod convert;
+mod copies;
 mod layouts;
 mod owner;
 mod pages;
