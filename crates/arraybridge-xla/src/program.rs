@@ -143,35 +143,77 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Reads the parameters of `@main` in StableHLO text.
+/// Reads the parameters of the function `@main` in StableHLO text.
+///
+/// What it reads is what arguments are checked against, so it refuses whatever it is not sure of.
 fn read_parameters(text: &str) -> Result<Vec<TensorSpec>, Error> {
     let refuse = |message: String| Error::InvalidArgument { operation: "reading @main", message };
-    let start = text
-        .find("@main(")
-        .map(|place| place + "@main(".len())
-        .ok_or_else(|| refuse("the program has no function `@main(...)`".into()))?;
+    let code = without_comments(text);
+    let mut lists = code.match_indices("@main").filter_map(|(place, name)| {
+        let list = code[place + name.len()..].trim_start().strip_prefix('(')?;
+        defines_function(&code[..place]).then_some(list)
+    });
+    let list = lists
+        .next()
+        .ok_or_else(|| refuse("the program has no function `func.func @main(...)`".into()))?;
+    if lists.next().is_some() {
+        return Err(refuse("the program has several functions `@main`; it may have one".into()));
+    }
     // Attributes of parameters may hold parentheses.
     let mut depth = 1usize;
-    let end = text[start..].char_indices().find_map(|(place, letter)| {
+    let end = list.char_indices().find_map(|(place, letter)| {
         match letter {
             '(' => depth += 1,
             ')' => depth -= 1,
             _ => {}
         }
-        (depth == 0).then_some(start + place)
+        (depth == 0).then_some(place)
     });
     let end = end.ok_or_else(|| refuse("the parameter list has no end".into()))?;
     let mut parameters = Vec::new();
-    for piece in text[start..end].split('%').skip(1) {
-        let tensor = piece
-            .split_once("tensor<")
-            .map(|(_, rest)| rest)
+    for piece in list[..end].split('%').skip(1) {
+        let kind = piece.split_once(':').map(|(_, kind)| kind.trim_start());
+        let tensor = kind
+            .and_then(|kind| kind.strip_prefix("tensor<"))
             .ok_or_else(|| refuse(format!("`%{}` is not a tensor", piece.trim())))?;
         parameters.push(read_tensor(tensor).ok_or_else(|| {
             refuse(format!("`%{}` has no static shape or no dtype known here", piece.trim()))
         })?);
     }
     Ok(parameters)
+}
+
+/// Returns MLIR text without its comments and without what its strings hold.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '/' if letters.peek() == Some(&'/') => {
+                while letters.next_if(|letter| *letter != '\n').is_some() {}
+            }
+            '"' => {
+                while let Some(inner) = letters.next_if(|letter| *letter != '"') {
+                    if inner == '\\' {
+                        letters.next();
+                    }
+                }
+                letters.next();
+                kept.push_str("\"\"");
+            }
+            other => kept.push(other),
+        }
+    }
+    kept
+}
+
+/// Returns whether the name behind this text is that of a function that it defines.
+fn defines_function(before: &str) -> bool {
+    let mut words = before.split_whitespace().rev();
+    match words.next() {
+        Some("public" | "private" | "nested") => words.next() == Some("func.func"),
+        word => word == Some("func.func"),
+    }
 }
 
 /// Reads `2x3xf32>...`, what follows `tensor<`.
@@ -183,12 +225,14 @@ fn read_tensor(text: &str) -> Option<TensorSpec> {
         shape.push(length.parse().ok()?);
         rest = after;
     }
-    // `complex<f32>` has a bracket of its own.
+    // `complex<f32>` has a bracket of its own. An encoding behind the dtype is none known here.
     let end = match rest.strip_prefix("complex<") {
         Some(inner) => "complex<".len() + inner.find('>')? + 1,
-        None => rest.find(['>', ','])?,
+        None => rest.find('>')?,
     };
-    dtype::from_name(rest[..end].trim()).map(|dtype| TensorSpec { dtype, shape })
+    let closed = rest[end..].trim_start().starts_with('>');
+    let dtype = dtype::from_name(rest[..end].trim()).filter(|_| closed)?;
+    Some(TensorSpec { dtype, shape })
 }
 
 /// What the cache of compiled operations has done.
@@ -312,7 +356,30 @@ mod tests {
             [spec(DType::F32, &[2, 3]), spec(DType::Complex64, &[]), spec(DType::U8, &[4])]
         );
         assert!(read_parameters("module @m {}").is_err());
-        assert!(read_parameters("func @main(%a: tensor<?xf32>)").is_err());
-        assert!(read_parameters("func @main(%a: !stablehlo.token)").is_err());
+        for parameter in ["tensor<?xf32>", "!stablehlo.token", "tensor<2xf32, #layout>"] {
+            let error = read_parameters(&format!("func.func @main(%a: {parameter})")).unwrap_err();
+            assert!(error.to_string().contains("%a"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_the_parameters_is_not_taken_for_them() {
+        let wanted = [TensorSpec { dtype: DType::F32, shape: vec![2] }];
+        for text in [
+            "// func.func @main(%a: tensor<9xi32>)\nfunc.func @main(%a: tensor<2xf32>) {}",
+            "module attributes {a = \"func.func @main(%a: tensor<9xi32>)\"} { \
+             func.func public @main (%a: tensor<2xf32>) {} }",
+            "func.func @f() { call @main(%b) : tensor<9xi32> } func.func @main(%a: tensor<2xf32>)",
+            "func.func @main(%a: tensor<2xf32> {a = \"x)\\\"%b: tensor<9xi32>\"}) {}",
+        ] {
+            assert_eq!(read_parameters(text).unwrap(), wanted, "{text}");
+        }
+        // A name for a type hides it; an attribute's type is not the parameter's.
+        let error =
+            read_parameters("func.func @main(%a: !t {b = 1 : tensor<9xi32>}) {}").unwrap_err();
+        assert!(error.to_string().contains("is not a tensor"), "{error}");
+        let two = "module { func.func @main(%a: tensor<2xf32>) } func.func @main()";
+        let error = read_parameters(two).unwrap_err();
+        assert!(error.to_string().contains("several functions `@main`"), "{error}");
     }
 }
