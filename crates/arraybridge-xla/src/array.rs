@@ -32,6 +32,14 @@ impl XlaArray {
             operation: "an element type of less than a byte",
             remedy: "convert it inside the program",
         })?;
+        let in_order = buffer.is_row_major(dims.len());
+        if !in_order.map_err(|error| foreign("describing a buffer", error))? {
+            return Err(Error::Unsupported {
+                library: crate::library::NAME,
+                operation: "an array whose elements are not in row-major order",
+                remedy: "leave the layout of the program's results to its default",
+            });
+        }
         let layout = Layout::row_major(&dims)?;
         Ok(XlaArray { buffer: Arc::new(buffer), dtype, layout, device })
     }

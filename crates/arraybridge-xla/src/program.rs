@@ -64,8 +64,8 @@ impl Program {
     /// As [`Program::compile`].
     ///
     /// # Safety
-    /// As [`Program::compile`], and `parameters` are those of the program's function `@main`: the
-    /// runtime does not check what has the right number of bytes.
+    /// As [`Program::compile`], and `parameters` are those of the program's function `@main`, in the
+    /// default layout: the runtime does not check what has the right number of bytes.
     pub unsafe fn compile_bytecode(
         code: &[u8],
         parameters: Vec<TensorSpec>,
@@ -170,6 +170,10 @@ fn read_parameters(text: &str) -> Result<Vec<TensorSpec>, Error> {
         (depth == 0).then_some(place)
     });
     let end = end.ok_or_else(|| refuse("the parameter list has no end".into()))?;
+    if !has_default_layouts(&list[..end]) || code.contains("computation_parameter_layouts") {
+        let message = "it asks for a layout of its parameters; only the default is served";
+        return Err(refuse(message.into()));
+    }
     let mut parameters = Vec::new();
     for piece in list[..end].split('%').skip(1) {
         let kind = piece.split_once(':').map(|(_, kind)| kind.trim_start());
@@ -183,7 +187,8 @@ fn read_parameters(text: &str) -> Result<Vec<TensorSpec>, Error> {
     Ok(parameters)
 }
 
-/// Returns MLIR text without its comments and without what its strings hold.
+/// Returns MLIR text without its comments, and of what its strings hold only letters that mean
+/// nothing outside of them.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -193,13 +198,17 @@ fn without_comments(text: &str) -> String {
                 while letters.next_if(|letter| *letter != '\n').is_some() {}
             }
             '"' => {
+                kept.push('"');
                 while let Some(inner) = letters.next_if(|letter| *letter != '"') {
-                    if inner == '\\' {
-                        letters.next();
+                    match inner {
+                        '\\' => _ = letters.next(),
+                        '_' | '.' => kept.push(inner),
+                        _ if inner.is_alphanumeric() => kept.push(inner),
+                        _ => {}
                     }
                 }
                 letters.next();
-                kept.push_str("\"\"");
+                kept.push('"');
             }
             other => kept.push(other),
         }
@@ -214,6 +223,15 @@ fn defines_function(before: &str) -> bool {
         Some("public" | "private" | "nested") => words.next() == Some("func.func"),
         word => word == Some("func.func"),
     }
+}
+
+/// Returns whether every attribute that asks for a parameter's layout asks for the default: the
+/// runtime reads arguments in the order asked for, whatever theirs is.
+fn has_default_layouts(parameters: &str) -> bool {
+    parameters.split("layout_mode").skip(1).all(|rest| {
+        let value = rest.trim_start().strip_prefix('=').map(str::trim_start);
+        value.is_some_and(|value| value.starts_with("\"default\""))
+    })
 }
 
 /// Reads `2x3xf32>...`, what follows `tensor<`.
@@ -347,7 +365,7 @@ mod tests {
     #[test]
     fn parameters_are_read_from_what_jax_exports() {
         let text = "module @jit_f { func.func public @main(%arg0: tensor<2x3xf32> \
-            {jax.arg_info = \"x(0)\"}, %arg1: tensor<complex<f32>>, %arg2: tensor<4xui8>) -> \
+            {jax.arg_info = \"x(0)\", mhlo.layout_mode = \"default\"}, %arg1: tensor<complex<f32>>, %arg2: tensor<4xui8>) -> \
             (tensor<2xf32>) { } }";
         let read = read_parameters(text).unwrap();
         let spec = |dtype, shape: &[usize]| TensorSpec { dtype, shape: shape.to_vec() };

@@ -10,7 +10,7 @@ use arraybridge_core::{
     HostViewExt, Mechanism, library,
 };
 use arraybridge_ndarray::{NdArray, Ndarray};
-use arraybridge_xla::{Xla, XlaArray};
+use arraybridge_xla::{Program, Xla, XlaArray};
 
 fn ramp(shape: &[usize]) -> HostArray {
     let count: usize = shape.iter().product();
@@ -134,4 +134,45 @@ fn no_elements_and_no_axes() {
         let back = Xla::to_host(&array).unwrap();
         assert_eq!(back.shape(), shape);
     }
+}
+
+#[test]
+fn programs_of_other_orders_than_row_major_are_refused() {
+    if !common::plugin() {
+        return;
+    }
+    let text = "module @m { func.func public @main(%a: tensor<2x3xf32>) -> (tensor<2x3xf32> \
+        {mhlo.layout_mode = \"{0,1}\"}) { return %a : tensor<2x3xf32> } }";
+    // SAFETY: the program calls nothing outside of XLA.
+    let program = unsafe { Program::compile(text, HOST) }.unwrap();
+    let array = Xla::from_host(&ramp(&[2, 3]), HOST).unwrap();
+    let error = program.run(&[&array]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "xla does not support an array whose elements are not in row-major order: leave the \
+         layout of the program's results to its default"
+    );
+    let text = "module @m { func.func public @main(%a: tensor<2x3xf32> {mhlo.layout_mode = \
+        \"{0,1}\"}) -> tensor<2x3xf32> { return %a : tensor<2x3xf32> } }";
+    // SAFETY: as above.
+    let error = unsafe { Program::compile(text, HOST) }.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "reading @main: it asks for a layout of its parameters; only the default is served"
+    );
+}
+
+#[test]
+fn memory_that_went_in_and_out_several_times_is_released_with_its_last_holder() {
+    if !common::plugin() {
+        return;
+    }
+    let mut array = Xla::from_host(&ramp(&[64]), HOST).unwrap();
+    for _ in 0..3 {
+        // Each holds the one before, so that its release runs inside the runtime's.
+        array = Xla::from_host(&Xla::to_host(&array).unwrap(), HOST).unwrap();
+    }
+    let sum = Xla::sum(&array, 0).unwrap();
+    drop(array);
+    assert_eq!(Xla::to_host(&sum).unwrap().as_slice::<f32>().unwrap(), [2016.0]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::api::call;
-use super::client::{Client, PjrtDevice};
+use super::client::{Client, PjrtDevice, minor_to_major};
 use super::element::ElementType;
 use super::error::PjrtError;
 use super::sys;
@@ -81,6 +81,26 @@ impl Buffer {
         let dims = unsafe { std::slice::from_raw_parts(told.dims, told.num_dims) };
         let dims: Result<_, _> = dims.iter().map(|&length| usize::try_from(length)).collect();
         dims.map_err(|_| PjrtError::Refused("the plugin told a negative dimension".into()))
+    }
+
+    /// Returns whether a buffer of this many axes has its elements in row-major order. Programs may
+    /// ask for another order of their results.
+    pub(crate) fn is_row_major(&self, rank: usize) -> Result<bool, PjrtError> {
+        if rank < 2 {
+            return Ok(true);
+        }
+        let told = call!(
+            self.client.api(),
+            buffer_get_memory_layout,
+            sys::BufferGetMemoryLayoutArgs { buffer: self.pointer, ..Default::default() }
+        )?;
+        let tiled = told.layout.tiled;
+        if told.layout.kind != sys::LAYOUT_TILED || tiled.minor_to_major_size != rank {
+            return Ok(false);
+        }
+        // SAFETY: the list lives as long as the buffer and has this many entries.
+        let order = unsafe { std::slice::from_raw_parts(tiled.minor_to_major, rank) };
+        Ok(order == minor_to_major(rank))
     }
 
     /// Returns the address of the first element on the device. Elements may not be there yet.

@@ -128,6 +128,7 @@ structures! {
     DeviceLocalHardwareIdArgs 28 { device: *mut Device, local_hardware_id: c_int, }
     BufferElementTypeArgs 28 { buffer: *mut Buffer, element_type: u32, }
     BufferDimensionsArgs 40 { buffer: *mut Buffer, dims: *const i64, num_dims: usize, }
+    BufferGetMemoryLayoutArgs 104 { buffer: *mut Buffer, layout: MemoryLayout, }
     BufferUnsafePointerArgs 32 { buffer: *mut Buffer, pointer: usize, }
     BufferOpaqueDeviceMemoryDataPointerArgs 32 { buffer: *mut Buffer, pointer: *mut c_void, }
     BufferIncreaseExternalReferenceCountArgs 24 { buffer: *mut Buffer, }
@@ -286,7 +287,7 @@ table! {
     buffer_dimensions: Entry<BufferDimensionsArgs>,
     buffer_unpadded_dimensions: Unused,
     buffer_dynamic_dimension_indices: Unused,
-    buffer_get_memory_layout: Unused,
+    buffer_get_memory_layout: Entry<BufferGetMemoryLayoutArgs>,
     buffer_on_device_size_in_bytes: Unused,
     buffer_device: Unused,
     buffer_memory: Unused,
