@@ -2,7 +2,7 @@
 
 mod cache;
 pub(crate) mod peers;
-mod xla;
+pub(crate) mod xla;
 
 use anyhow::{Result, bail};
 
@@ -39,7 +39,16 @@ pub(crate) struct Options {
     pub(crate) with_torch: bool,
 }
 
-const SETUPS: &[&Setup] = &[&peers::SETUP, &xla::SETUP];
+impl Setup {
+    /// Returns whether a name means this: its own, or that before a version (`xla` is all of `xla`
+    /// and `xla-0.106`).
+    fn is_named(&self, name: &str) -> bool {
+        let versioned = self.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        self.name == name || versioned
+    }
+}
+
+const SETUPS: &[&Setup] = &[&peers::SETUP, &xla::SETUP, &xla::OLDER_SETUP];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let options = Options { with_torch: arguments.with_torch };
@@ -50,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let chosen = SETUPS.iter().filter(|setup| {
-        arguments.names.is_empty() || arguments.names.iter().any(|name| name == setup.name)
+        arguments.names.is_empty() || arguments.names.iter().any(|name| setup.is_named(name))
     });
     for setup in chosen {
         let done = (setup.is_done)(options);

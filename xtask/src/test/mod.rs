@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test that this machine can run.
 
 mod memory;
+mod plugins;
 mod programs;
 
 use anyhow::Result;
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let only = arguments.only.as_deref();
     let mut steps = packages(only.is_some());
     steps.extend(feature_sets());
+    steps.extend(plugins::steps());
     steps.extend(programs::steps());
     steps.extend(memory::steps());
     run_all(choose(steps, only)?)
