@@ -6,6 +6,7 @@ use super::api::call;
 use super::client::{Client, PjrtDevice, minor_to_major};
 use super::element::ElementType;
 use super::error::PjrtError;
+use super::in_flight;
 use super::sys;
 
 /// An array on a device, which the plugin frees when this is dropped and no queued work uses it.
@@ -48,13 +49,19 @@ impl Buffer {
 
     /// Waits until the elements are there.
     pub(crate) fn wait(&self) -> Result<(), PjrtError> {
+        let event = self.ready_event()?;
+        // SAFETY: the call returned the event, and nobody else has it.
+        unsafe { self.client.api().wait(event) }
+    }
+
+    /// Returns a new event that happens when the elements are there.
+    fn ready_event(&self) -> Result<*mut sys::Event, PjrtError> {
         let told = call!(
             self.client.api(),
             buffer_ready_event,
             sys::BufferReadyEventArgs { buffer: self.pointer, ..Default::default() }
         )?;
-        // SAFETY: the call returned the event, and nobody else has it.
-        unsafe { self.client.api().wait(told.event) }
+        Ok(told.event)
     }
 
     /// Returns the PJRT code of the element type.
@@ -151,7 +158,11 @@ impl Buffer {
                 ..Default::default()
             }
         )?;
-        Ok(Buffer::new(self.client.clone(), made.copy))
+        let copy = Buffer::new(self.client.clone(), made.copy);
+        let event = copy.ready_event()?;
+        // SAFETY: the call returned the event, and nobody else has it.
+        unsafe { in_flight::count(&self.client, event) }?;
+        Ok(copy)
     }
 
     /// Waits for the elements, keeps their memory from being freed or moved until

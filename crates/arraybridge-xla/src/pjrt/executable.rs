@@ -4,6 +4,7 @@ use super::api::call;
 use super::buffer::Buffer;
 use super::client::{Client, PjrtDevice};
 use super::error::PjrtError;
+use super::in_flight;
 use super::sys;
 
 /// A compiled program, for any device of its client.
@@ -73,6 +74,7 @@ impl Executable {
             num_non_donatable_input_indices: kept.len(),
             ..Default::default()
         };
+        let mut events = [std::ptr::null_mut()];
         // All lists live until the call returns, after which the plugin holds the inputs itself.
         call!(
             self.client.api(),
@@ -84,11 +86,16 @@ impl Executable {
                 num_devices: 1,
                 num_args: arguments.len(),
                 output_lists: output_lists.as_ptr(),
+                device_complete_events: events.as_mut_ptr(),
                 execute_device: device.pointer(),
                 ..Default::default()
             }
         )?;
-        Ok(outputs.into_iter().map(|pointer| Buffer::new(self.client.clone(), pointer)).collect())
+        let outputs =
+            outputs.into_iter().map(|pointer| Buffer::new(self.client.clone(), pointer)).collect();
+        // SAFETY: the call returned the event of its one device, and nobody else has it.
+        unsafe { in_flight::count(&self.client, events[0]) }?;
+        Ok(outputs)
     }
 }
 

@@ -10,6 +10,7 @@ mod client;
 mod element;
 mod error;
 mod executable;
+mod in_flight;
 mod sys;
 
 pub(crate) use api::Api;

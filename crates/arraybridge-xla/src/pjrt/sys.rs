@@ -50,6 +50,11 @@ structures! {
     PluginInitializeArgs 16 {}
     EventDestroyArgs 24 { event: *mut Event, }
     EventAwaitArgs 24 { event: *mut Event, }
+    EventOnReadyArgs 40 {
+        event: *mut Event,
+        callback: Option<unsafe extern "C" fn(*mut Error, *mut c_void)>,
+        user_arg: *mut c_void,
+    }
     NamedValue 56 {
         name: *const c_char,
         name_size: usize,
@@ -233,7 +238,7 @@ table! {
     event_is_ready: Unused,
     event_error: Unused,
     event_await: Entry<EventAwaitArgs>,
-    event_on_ready: Unused,
+    event_on_ready: Entry<EventOnReadyArgs>,
     client_create: Entry<ClientCreateArgs>,
     client_destroy: Entry<ClientDestroyArgs>,
     client_platform_name: Unused,
