@@ -5,10 +5,11 @@
 use arraybridge_core::half::{bf16, f16};
 use arraybridge_core::num_complex::Complex;
 use arraybridge_core::{
-    CopyPolicy, Element, F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz,
-    F8E8M0Fnu, NativeArray,
+    CopyPolicy, Element, Error, F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2,
+    F8E5M2Fnuz, F8E8M0Fnu, HostArray, Layout, NativeArray,
 };
 use arraybridge_ndarray::NdArray;
+use arraybridge_ndarray::ndarray::{Array2, ArrayView2, array};
 
 /// Elements that differ from their neighbours, of any element type.
 trait Sample: Element {
@@ -205,4 +206,14 @@ fn an_array_passes_from_one_version_to_the_other() {
     let new: ndarray_0_17::Array2<f64> = NdArray::from(old).into_array().unwrap();
     assert_eq!(new, ndarray_0_17::array![[1.0, 3.0], [2.0, 4.0]]);
     assert_eq!(new.as_ptr(), address);
+}
+
+#[test]
+fn a_stride_of_one_element_may_be_anything_that_has_a_negative() {
+    let layout = Layout::new(&[1, 2], &[-isize::MAX, 1]).unwrap();
+    let array = NdArray::from_host(HostArray::from_vec_layout(vec![1u8, 2], 0, layout).unwrap());
+    assert_eq!(array.view::<ArrayView2<u8>>().unwrap(), array![[1, 2]]);
+    assert_eq!(array.into_array::<Array2<u8>>().unwrap(), array![[1, 2]]);
+    let error = Layout::new(&[1, 2], &[isize::MIN, 1]).unwrap_err();
+    assert!(matches!(error, Error::SizeOverflow { .. }), "{error}");
 }

@@ -115,7 +115,7 @@ impl Layout {
                 // array stays recognisable as one.
                 strides[axis] = compact;
             }
-            compact = strides[axis].saturating_mul(length);
+            compact = strides[axis].saturating_mul(length).max(-isize::MAX);
         }
         if empty {
             let mut stride = 1isize;

@@ -22,7 +22,8 @@ pub(crate) type Strides = SmallVec<[isize; INLINE_AXES]>;
 ///
 /// A layout says nothing of where the first element lies: element `[0, 0, ...]` is at offset 0, and
 /// the others lie within [`Layout::span`] of it, before it where strides are negative. Every
-/// constructor checks its arithmetic, so the number of elements and every offset fit in `isize`.
+/// constructor checks its arithmetic, so the number of elements and every offset fit in `isize`, and
+/// every stride has a negative.
 ///
 /// ```
 /// use arraybridge_core::Layout;
@@ -44,7 +45,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::InvalidLayout`] if the lengths differ; [`Error::SizeOverflow`] if the number of
-    /// elements or an offset does not fit in `isize`.
+    /// elements, an offset or a stride's negative does not fit in `isize`.
     pub fn new(shape: &[usize], strides: &[isize]) -> Result<Layout, Error> {
         if shape.len() != strides.len() {
             return Err(Error::InvalidLayout {
@@ -101,6 +102,10 @@ impl Layout {
             isize::try_from(length.max(1)).ok().and_then(|length| product.checked_mul(length))
         });
         product.ok_or_else(|| overflow(&self.shape))?;
+        if self.strides.contains(&isize::MIN) {
+            // Unused where its axis has one element, but reversing that axis would negate it.
+            return Err(overflow(&self.shape));
+        }
         let (mut low, mut high) = (0isize, 0isize);
         if !self.is_empty() {
             for (&length, &stride) in self.shape.iter().zip(&self.strides) {
