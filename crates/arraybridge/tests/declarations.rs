@@ -52,12 +52,21 @@ fn torch_xla_and_cuda_exchange_accelerator_arrays_through_dlpack() {
     let three = ["tch", "xla", "cuda"];
     for source in three {
         for target in three.into_iter().filter(|target| *target != source) {
-            expect(Mechanism::Dlpack, false, (source, GPU), (target, GPU));
+            for to in [GPU, OTHER_GPU] {
+                expect(Mechanism::Dlpack, false, (source, GPU), (target, to));
+                let plan = plan(source, GPU, target, to).unwrap();
+                assert_eq!(plan.fallbacks().collect::<Vec<_>>(), [Mechanism::HostCopy], "{plan}");
+            }
         }
     }
     // To the host of the other: imported where it is, then moved.
     for (source, target) in [("tch", "xla"), ("xla", "tch"), ("cuda", "tch"), ("cuda", "xla")] {
         expect(Mechanism::Dlpack, true, (source, GPU), (target, HOST));
+        let plan = plan(source, GPU, target, HOST).unwrap();
+        assert!(
+            plan.copies() && plan.to_string().ends_with(": dlpack, then device move"),
+            "{plan}"
+        );
     }
 }
 
@@ -66,6 +75,9 @@ fn torch_and_xla_exchange_host_arrays_through_dlpack() {
     for (source, target) in [("tch", "xla"), ("xla", "tch")] {
         expect(Mechanism::Dlpack, false, (source, HOST), (target, HOST));
         expect(Mechanism::Dlpack, true, (source, HOST), (target, GPU));
+        let plan = plan(source, HOST, target, HOST).unwrap();
+        let fallbacks: Vec<_> = plan.fallbacks().collect();
+        assert_eq!(fallbacks, [Mechanism::SharedHostBuffer, Mechanism::HostCopy], "{plan}");
     }
 }
 
@@ -82,6 +94,8 @@ fn host_arrays_share_their_buffers() {
     for other in ["tch", "xla"] {
         expect(Mechanism::SharedHostBuffer, false, ("ndarray", HOST), (other, HOST));
         expect(Mechanism::SharedHostBuffer, false, (other, HOST), ("ndarray", HOST));
+        expect(Mechanism::HostCopy, false, ("ndarray", HOST), (other, GPU));
+        expect(Mechanism::HostCopy, false, (other, GPU), ("ndarray", HOST));
     }
     for other in ["ndarray", "tch", "xla"] {
         expect(Mechanism::SharedHostBuffer, false, (other, HOST), ("opencl", cpu()));
@@ -106,8 +120,17 @@ fn opencl_accelerators_take_copies() {
 
 #[test]
 fn every_plan_ends_with_a_host_copy() {
-    let gpu = plan("tch", GPU, "cuda", GPU).unwrap();
-    assert_eq!(gpu.fallbacks().last(), Some(Mechanism::HostCopy));
+    let on_host = ["ndarray", "tch", "xla", "python"].map(|name| (name, HOST));
+    let on_gpu = ["tch", "xla", "cuda", "opencl", "python"].map(|name| (name, GPU));
+    let on_cpu = ["xla", "opencl"].map(|name| (name, cpu()));
+    let ends = [&on_host[..], &on_gpu, &on_cpu].concat();
+    for (source, from) in &ends {
+        for (target, to) in &ends {
+            let plan = plan(source, *from, target, *to).unwrap();
+            let last = plan.fallbacks().last().unwrap_or(plan.mechanism());
+            assert_eq!(last, Mechanism::HostCopy, "{plan}");
+        }
+    }
 }
 
 #[test]
