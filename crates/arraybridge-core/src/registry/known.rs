@@ -6,6 +6,7 @@ use crate::Declaration;
 
 /// A library that a facade knows of: its declaration, and how to get it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct KnownLibrary {
     /// What the library declares.
     pub declaration: Declaration,
@@ -13,6 +14,17 @@ pub struct KnownLibrary {
     pub feature: Option<&'static str>,
     /// What it takes to use the library and the command that brings it, in one line.
     pub remedy: &'static str,
+}
+
+impl KnownLibrary {
+    /// Joins a declaration, the feature that compiles the library in, and what it takes to use it.
+    pub const fn new(
+        declaration: Declaration,
+        feature: Option<&'static str>,
+        remedy: &'static str,
+    ) -> KnownLibrary {
+        KnownLibrary { declaration, feature, remedy }
+    }
 }
 
 inventory::collect!(KnownLibrary);
