@@ -9,6 +9,7 @@ mod copies;
 mod operations;
 mod pairs;
 mod python;
+mod xla;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,7 @@ fn main() -> Result<()> {
     conversions::run(&mut bench)?;
     copies::run(&mut bench)?;
     operations::run(&mut bench)?;
+    xla::run(&mut bench)?;
     let peers = arguments.python.map(|python| python::measure(&python, arguments.quick));
     let peers = peers.transpose()?.unwrap_or_default();
     let rows = bench.into_rows(&peers);
