@@ -131,4 +131,31 @@ mod tests {
         assert_eq!((two[1].platform(), two[1].path.as_path()), (Platform::Gpu, Path::new("/b.so")));
         assert!(parse("").is_empty());
     }
+
+    #[test]
+    fn plugins_of_a_python_environment_are_those_in_jax_plugins() {
+        let root = env::temp_dir().join(format!("arraybridge-xla-venv-{}", std::process::id()));
+        let packages = root.join("lib/python3.12/site-packages");
+        let make = |file: &str| {
+            let file = packages.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            file
+        };
+        let cuda = make("jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+        let other = make("jax_plugins/vendor/pjrt_c_api_vendor.so");
+        make("jax_plugins/xla_cuda13/__init__.py");
+        make("jax_plugins/xla_cuda13/libhelper.so");
+        make("jax_plugins/pjrt_beside.so");
+        make("elsewhere/pjrt_c_api_cpu_plugin.so");
+        let found = python_plugins(&root);
+        let none = python_plugins(&root.join("missing"));
+        std::fs::remove_dir_all(&root).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|plugin| (plugin.path.clone(), plugin.name.as_str(), plugin.platform()))
+            .collect();
+        assert_eq!(found, [(other, "xla", Platform::Other), (cuda, "cuda", Platform::Gpu)]);
+        assert!(none.is_empty());
+    }
 }
