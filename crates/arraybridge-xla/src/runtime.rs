@@ -127,6 +127,12 @@ impl Runtime {
         let api = unsafe { Api::load(&plugin.path) }.map_err(|error| error.to_string())?;
         let client =
             Client::new(api, &options(plugin.platform())).map_err(|error| error.to_string())?;
+        // What a plugin is called decides whether the host reads its memory, so the name must be
+        // true.
+        let told = client.platform().map_err(|error| error.to_string())?;
+        if (plugin.platform() == Platform::Cpu) != told.eq_ignore_ascii_case("cpu") {
+            return Err(format!("it is named `{}`, and its platform is `{told}`", plugin.name));
+        }
         let devices = client.devices().map_err(|error| error.to_string())?;
         for (index, pjrt) in devices.into_iter().enumerate() {
             let device = self.name(plugin, index).map_err(|error| error.to_string())?;

@@ -1,7 +1,10 @@
 //! The plugin's table of functions.
 
+use std::any::Any;
 use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::PjrtError;
 use super::sys;
@@ -173,7 +176,7 @@ impl Api {
 ///
 /// # Safety
 /// `text` is null or has `size` readable bytes.
-unsafe fn to_text(text: *const c_char, size: usize) -> String {
+pub(super) unsafe fn to_text(text: *const c_char, size: usize) -> String {
     if text.is_null() || size == 0 {
         return String::new();
     }
@@ -182,14 +185,22 @@ unsafe fn to_text(text: *const c_char, size: usize) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The callback that frees what a buffer kept alive; runs on any thread, once.
-pub(super) unsafe extern "C" fn drop_kept(_: *mut c_void, kept: *mut c_void) {
-    let kept = kept.cast::<Box<dyn std::any::Any + Send>>();
-    // SAFETY: the pointer is the box that `Client::view` leaked for this one call.
-    let kept = unsafe { Box::from_raw(kept) };
+/// What a buffer keeps alive, until it is dropped once.
+pub(super) type Kept = Arc<Mutex<Option<Box<dyn Any + Send>>>>;
+
+/// Drops what is kept, if that has not been done.
+pub(super) fn empty(kept: &Kept) {
+    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     // A panic of a foreign value's drop has nowhere to go. What it carries is leaked: dropping that
     // could panic once more, and abort.
-    if let Err(thrown) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(kept))) {
+    if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| drop(kept))) {
         std::mem::forget(thrown);
     }
+}
+
+/// The callback that frees what a buffer kept alive; runs on any thread, once.
+pub(super) unsafe extern "C" fn drop_kept(_: *mut c_void, kept: *mut c_void) {
+    // SAFETY: the pointer is the handle that `PjrtDevice::view` gave away for this one call.
+    let kept: Kept = unsafe { Arc::from_raw(kept.cast_const().cast()) };
+    empty(&kept);
 }

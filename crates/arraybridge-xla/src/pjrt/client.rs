@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use super::api::{Api, call, drop_kept};
+use super::api::{Api, Kept, call, drop_kept, empty, to_text};
 use super::buffer::{Buffer, check_dims};
 use super::element::ElementType;
 use super::error::PjrtError;
@@ -102,6 +102,17 @@ impl Client {
     /// Returns whether both are handles on one client.
     pub(crate) fn is(&self, other: &Client) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the name of the platform, such as `cpu` or `cuda`.
+    pub(crate) fn platform(&self) -> Result<String, PjrtError> {
+        let told = call!(
+            self.api(),
+            client_platform_name,
+            sys::ClientPlatformNameArgs { client: self.0.pointer, ..Default::default() }
+        )?;
+        // SAFETY: the name lives as long as the client.
+        Ok(unsafe { to_text(told.platform_name, told.platform_name_size) })
     }
 
     /// Returns the devices of this process.
@@ -238,7 +249,10 @@ impl PjrtDevice {
         let (dims, _) = check_dims(dims, element)?;
         let order = minor_to_major(dims.len());
         let mut layout = row_major(&order);
-        let kept = Box::into_raw(Box::new(kept));
+        // Two handles, one for the callback: whichever comes first empties the cell, so that neither
+        // a plugin that calls back after an error nor one that does not frees twice.
+        let kept: Kept = Arc::new(Mutex::new(Some(kept)));
+        let for_callback = Arc::into_raw(Arc::clone(&kept));
         // Dimensions and layout live until the call returns; the memory outlives `kept`, which the
         // callback drops once.
         let made = call!(
@@ -253,18 +267,11 @@ impl PjrtDevice {
                 layout: &raw mut layout,
                 device: self.pointer,
                 on_delete_callback: Some(drop_kept),
-                on_delete_callback_arg: kept.cast(),
+                on_delete_callback_arg: for_callback.cast_mut().cast(),
                 ..Default::default()
             }
         );
-        match made {
-            Ok(made) => Ok(Buffer::new(self.client.clone(), made.buffer)),
-            Err(error) => {
-                // SAFETY: a plugin that answers an error has not called the callback and will not
-                // (measured on two plugins), so the box is still ours.
-                drop(unsafe { Box::from_raw(kept) });
-                Err(error)
-            }
-        }
+        let made = made.inspect_err(|_| empty(&kept))?;
+        Ok(Buffer::new(self.client.clone(), made.buffer))
     }
 }

@@ -74,6 +74,11 @@ structures! {
         kv_try_get_user_arg: *mut c_void,
     }
     ClientDestroyArgs 24 { client: *mut Client, }
+    ClientPlatformNameArgs 40 {
+        client: *mut Client,
+        platform_name: *const c_char,
+        platform_name_size: usize,
+    }
     ClientAddressableDevicesArgs 40 {
         client: *mut Client,
         devices: *const *mut Device,
@@ -241,7 +246,7 @@ table! {
     event_on_ready: Entry<EventOnReadyArgs>,
     client_create: Entry<ClientCreateArgs>,
     client_destroy: Entry<ClientDestroyArgs>,
-    client_platform_name: Unused,
+    client_platform_name: Entry<ClientPlatformNameArgs>,
     client_process_index: Unused,
     client_platform_version: Unused,
     client_devices: Unused,
