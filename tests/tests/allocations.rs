@@ -123,6 +123,10 @@ fn a_typed_conversion_without_a_copy_allocates_at_most_twice() {
     assert!(spent.count <= 2, "{spent:?}");
     let (_, spent) = tally(|| there.convert_to::<Ndarray>(HOST).unwrap());
     assert!(spent.count <= 2, "{spent:?}");
+
+    let native = ndarray::Array3::<f32>::zeros((2, 3, 4));
+    let (_, spent) = tally(|| native.convert_to::<Writer>(HOST).unwrap());
+    assert!(spent.count <= 2, "{spent:?}");
 }
 
 #[test]
