@@ -209,11 +209,11 @@ fn an_array_passes_from_one_version_to_the_other() {
 }
 
 #[test]
-fn a_stride_of_one_element_may_be_anything_that_has_a_negative() {
-    let layout = Layout::new(&[1, 2], &[-isize::MAX, 1]).unwrap();
+fn a_stride_of_one_element_may_be_anything() {
+    let layout = Layout::new(&[1, 2], &[isize::MIN, 1]).unwrap();
     let array = NdArray::from_host(HostArray::from_vec_layout(vec![1u8, 2], 0, layout).unwrap());
     assert_eq!(array.view::<ArrayView2<u8>>().unwrap(), array![[1, 2]]);
     assert_eq!(array.into_array::<Array2<u8>>().unwrap(), array![[1, 2]]);
-    let error = Layout::new(&[1, 2], &[isize::MIN, 1]).unwrap_err();
+    let error = Layout::new(&[2, 2], &[isize::MIN, 1]).unwrap_err();
     assert!(matches!(error, Error::SizeOverflow { .. }), "{error}");
 }

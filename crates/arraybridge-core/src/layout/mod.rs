@@ -45,14 +45,17 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::InvalidLayout`] if the lengths differ; [`Error::SizeOverflow`] if the number of
-    /// elements, an offset or a stride's negative does not fit in `isize`.
+    /// elements or an offset does not fit in `isize`.
     pub fn new(shape: &[usize], strides: &[isize]) -> Result<Layout, Error> {
         if shape.len() != strides.len() {
             return Err(Error::InvalidLayout {
                 message: format!("{} axes but {} strides", shape.len(), strides.len()),
             });
         }
-        let layout = Layout { shape: shape.into(), strides: strides.into() };
+        // The one stride without a negative can only be one without meaning (of an axis of length 1,
+        // or where there are no elements), yet reversing its axis would negate it.
+        let strides = strides.iter().map(|&stride| stride.max(-isize::MAX)).collect();
+        let layout = Layout { shape: shape.into(), strides };
         layout.check()?;
         Ok(layout)
     }
@@ -102,10 +105,6 @@ impl Layout {
             isize::try_from(length.max(1)).ok().and_then(|length| product.checked_mul(length))
         });
         product.ok_or_else(|| overflow(&self.shape))?;
-        if self.strides.contains(&isize::MIN) {
-            // Unused where its axis has one element, but reversing that axis would negate it.
-            return Err(overflow(&self.shape));
-        }
         let (mut low, mut high) = (0isize, 0isize);
         if !self.is_empty() {
             for (&length, &stride) in self.shape.iter().zip(&self.strides) {
