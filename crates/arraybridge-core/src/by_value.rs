@@ -4,9 +4,9 @@
 pub(crate) struct ByValue<T>(T);
 
 // SAFETY: a `&ByValue<T>` gives no access to the `T`, which is reached only with ownership or an
-// exclusive borrow of the cell. So sharing the reference between threads shares nothing, and that the cell is finally
-// dropped or emptied on another thread is what `T: Send` allows (the argument of the standard
-// library's unstable `std::sync::Exclusive`).
+// exclusive borrow of the cell. So sharing the reference between threads shares nothing, and that
+// the cell is finally dropped or emptied on another thread is what `T: Send` allows (the argument of
+// the standard library's unstable `std::sync::Exclusive`).
 unsafe impl<T: Send> Sync for ByValue<T> {}
 
 impl<T> ByValue<T> {

@@ -78,10 +78,8 @@ impl HostShare<Ndarray> for Ndarray {
     }
 
     fn lend(&self, slot: &mut Option<NdArray>) -> Result<HostArray, Obstacle> {
-        slot.take().map(NdArray::into_host).ok_or_else(|| {
-            let message = "the array was already taken".into();
-            Error::InvalidArgument { operation: "lending an array", message }.into()
-        })
+        let array = slot.take().ok_or_else(|| Error::already_taken("lending an array"))?;
+        Ok(array.into_host())
     }
 
     fn adopt(&self, offer: HostOffer, _: Device) -> Result<NdArray, Obstacle> {

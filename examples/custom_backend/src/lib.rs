@@ -137,10 +137,8 @@ impl HostShare<Rasters> for Rasters {
     }
 
     fn lend(&self, slot: &mut Option<Raster>) -> Result<HostArray, Obstacle> {
-        slot.take().map(|raster| raster.0).ok_or_else(|| {
-            let message = "the raster was already taken".into();
-            Error::InvalidArgument { operation: "lending a raster", message }.into()
-        })
+        let raster = slot.take().ok_or_else(|| Error::already_taken("lending a raster"))?;
+        Ok(raster.0)
     }
 
     /// Declines what a raster cannot be: the array then comes through [`Rasters::upload`].

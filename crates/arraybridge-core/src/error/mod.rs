@@ -265,6 +265,11 @@ impl Error {
         Error::Foreign { library, operation, source: source.into() }
     }
 
+    /// Says that a slot, from which a role was to take an array, is empty.
+    pub fn already_taken(operation: &'static str) -> Error {
+        Error::InvalidArgument { operation, message: "the array was already taken".into() }
+    }
+
     /// Returns whether this error, or one that caused it, is core's own out-of-memory error.
     ///
     /// A native library's errors are recognised by that library:

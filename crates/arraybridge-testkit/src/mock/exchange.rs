@@ -24,8 +24,7 @@ const EXTENSION: u32 = 12;
 const ALIGNMENT: usize = 64;
 
 fn taken(operation: &'static str) -> Obstacle {
-    let message = "the array was already taken".into();
-    Error::InvalidArgument { operation, message }.into()
+    Error::already_taken(operation).into()
 }
 
 fn shared() -> Obstacle {

@@ -13,10 +13,7 @@ impl<C: Character> ArrayOps<Mock<C>> for Mock<C> {
         index: AxisSlice,
         values: &MockArray<C>,
     ) -> Result<MockArray<C>, Error> {
-        let taken = || Error::InvalidArgument {
-            operation: "assign",
-            message: "the array was already taken".into(),
-        };
+        let taken = || Error::already_taken("assign");
         let values = values.to_host()?;
         let target = data.as_mut().ok_or_else(taken)?;
         let device = target.device();

@@ -88,7 +88,10 @@ impl DlpackImport<Xla> for Xla {
             return Err(decline.into());
         }
         let (dtype, shape) = (payload.dtype(), payload.layout().shape().to_vec());
-        let offset = usize::try_from(payload.byte_offset()).unwrap_or(0);
+        let Ok(offset) = usize::try_from(payload.byte_offset()) else {
+            let note = "the byte offset leaves the address space";
+            return Err(Decline::new(DeclineReason::Layout).note(note).into());
+        };
         let pointer = payload.data().cast::<u8>().wrapping_add(offset).cast();
         let owner = payload.into_owner();
         // SAFETY: the payload's maker vouched for the memory until its owner is dropped, which goes

@@ -32,10 +32,7 @@ pub(super) fn share(array: &XlaArray) -> Result<HostArray, Obstacle> {
 
 /// Returns the array in a slot.
 pub(super) fn in_slot(slot: &Option<XlaArray>) -> Result<&XlaArray, Error> {
-    slot.as_ref().ok_or_else(|| Error::InvalidArgument {
-        operation: "exchanging an array",
-        message: "the array was already taken".into(),
-    })
+    slot.as_ref().ok_or_else(|| Error::already_taken("exchanging an array"))
 }
 
 impl HostShare<Xla> for Xla {

@@ -112,10 +112,7 @@ impl ArrayOps<Xla> for Xla {
         index: AxisSlice,
         values: &XlaArray,
     ) -> Result<XlaArray, Error> {
-        let target = data.as_ref().ok_or_else(|| Error::InvalidArgument {
-            operation: "assign",
-            message: "the array was already taken".into(),
-        })?;
+        let target = data.as_ref().ok_or_else(|| Error::already_taken("assign"))?;
         let rows = target.shape()[0];
         let (start, count, step) = index.resolve(rows)?;
         let made = if count == 0 {
