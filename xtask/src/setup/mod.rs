@@ -2,7 +2,11 @@
 
 mod cache;
 pub(crate) mod peers;
+pub(crate) mod tch;
+mod wheel;
 pub(crate) mod xla;
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
@@ -16,6 +20,9 @@ pub(crate) struct Arguments {
     /// Also the large parts: PyTorch among the peers
     #[arg(long)]
     with_torch: bool,
+    /// Which libtorch `tch` is
+    #[arg(long, value_name = "VERSION", default_value = "2.13", value_parser = ["2.13", "2.11"])]
+    torch: String,
 }
 
 /// One thing to set up. A new one is a file with a `SETUP`, and a line in [`SETUPS`].
@@ -27,8 +34,10 @@ pub(crate) struct Setup {
     pub(crate) download: &'static str,
     /// Whether `demo` brings it: small, and without root.
     pub(crate) small: bool,
-    /// Returns whether it is there already.
-    pub(crate) is_done: fn(Options) -> bool,
+    /// Whether it is brought only where it is named in full.
+    pub(crate) only_by_name: bool,
+    /// Returns where it is, if it is there already.
+    pub(crate) found: fn(Options) -> Option<PathBuf>,
     /// Brings it in; started again after a failure or an interruption, it goes on.
     pub(crate) install: fn(Options) -> Result<()>,
 }
@@ -44,42 +53,46 @@ impl Setup {
     /// and `xla-0.106`).
     fn is_named(&self, name: &str) -> bool {
         let versioned = self.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
-        self.name == name || versioned
+        self.name == name || (versioned && !self.only_by_name)
     }
 }
 
-const SETUPS: &[&Setup] = &[&peers::SETUP, &xla::SETUP, &xla::OLDER_SETUP];
+const SETUPS: &[&Setup] =
+    &[&peers::SETUP, &tch::SETUP, &tch::OLDER_SETUP, &xla::SETUP, &xla::OLDER_SETUP];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let options = Options { with_torch: arguments.with_torch };
-    for name in &arguments.names {
+    let older_torch = arguments.torch != "2.13";
+    let named = |name: &String| match name.as_str() {
+        "tch" if older_torch => tch::OLDER_SETUP.name.to_owned(),
+        _ => name.clone(),
+    };
+    let wanted: Vec<String> = arguments.names.iter().map(named).collect();
+    for name in &wanted {
         if !SETUPS.iter().any(|setup| setup.name == name) {
             let names: Vec<&str> = SETUPS.iter().map(|setup| setup.name).collect();
             bail!("there is no set-up named `{name}`; there is: {}", names.join(", "));
         }
     }
-    let chosen = SETUPS.iter().filter(|setup| {
-        arguments.names.is_empty() || arguments.names.iter().any(|name| setup.is_named(name))
+    let everything = wanted.is_empty();
+    let chosen = SETUPS.iter().filter(|setup| match everything {
+        true => arguments.list || !setup.only_by_name,
+        false => wanted.iter().any(|name| setup.is_named(name)),
     });
     for setup in chosen {
-        let done = (setup.is_done)(options);
         println!("{}: {}", setup.name, setup.what);
-        if done {
-            println!("  is there, in {}", cache::folder(setup.name)?.display());
-        } else if arguments.list {
-            println!(
-                "  is not there; `cargo xtask setup {}` downloads {}",
-                setup.name, setup.download
-            );
-        } else {
-            println!(
-                "  downloads {} into {}",
-                setup.download,
-                cache::folder(setup.name)?.display()
-            );
-            (setup.install)(options)?;
-            println!("  done");
+        if let Some(place) = (setup.found)(options) {
+            println!("  is there, in {}", place.display());
+            continue;
         }
+        let (name, download) = (setup.name, setup.download);
+        if arguments.list {
+            println!("  is not there; `cargo xtask setup {name}` downloads {download}");
+            continue;
+        }
+        println!("  downloads {download} into {}", cache::folder(name)?.display());
+        (setup.install)(options)?;
+        println!("  done");
     }
     Ok(())
 }
@@ -87,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Brings what is small and needs no root; what fails is said and left out.
 pub(crate) fn bring_small() -> Result<()> {
     for setup in SETUPS.iter().filter(|setup| setup.small) {
-        if (setup.is_done)(Options::default()) {
+        if (setup.found)(Options::default()).is_some() {
             continue;
         }
         eprintln!("setting up {}: downloads {}", setup.name, setup.download);

@@ -1,20 +1,19 @@
 //! XLA's CPU plugins, from Python packages that hold nothing else.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use indicatif::ProgressBar;
+use anyhow::{Result, bail};
 
+use super::wheel::{self, Wheel};
 use super::{Setup, cache};
-use crate::task::Task;
 
 pub(crate) const SETUP: Setup = Setup {
     name: CURRENT.name,
     what: "the PJRT plugin of XLA for CPUs, which the backend `xla` loads when it runs",
     download: "63 MB from PyPI",
     small: true,
-    is_done: |_| CURRENT.is_there(),
+    only_by_name: false,
+    found: |_| CURRENT.there(),
     install: |_| CURRENT.install(),
 };
 
@@ -23,7 +22,8 @@ pub(crate) const OLDER_SETUP: Setup = Setup {
     what: "the same plugin of an older PJRT API (0.106), on which `cargo xtask test` runs once more",
     download: "63 MB from PyPI",
     small: false,
-    is_done: |_| OLDER.is_there(),
+    only_by_name: false,
+    found: |_| OLDER.there(),
     install: |_| OLDER.install(),
 };
 
@@ -31,40 +31,39 @@ pub(crate) const OLDER_SETUP: Setup = Setup {
 struct Package {
     /// The set-up's name and the cache folder's.
     name: &'static str,
-    /// The package with the hash of its Linux wheel.
-    requirement: &'static str,
+    wheel: Wheel,
     /// The plugin's place in it.
     file: &'static str,
 }
 
-/// It asks for JAX, which the plugin does not need.
 const CURRENT: Package = Package {
     name: "xla",
-    requirement: "lammps-jax-pjrt-cpu==0.11.2 \
-        --hash=sha256:1319390d948b39f69f7dade496b7c385149d9ca6097a6b62114da113216d9ad1\n",
+    wheel: Wheel {
+        file: "lammps_jax_pjrt_cpu-0.11.2-py3-none-manylinux_2_27_x86_64.whl",
+        sha256: "1319390d948b39f69f7dade496b7c385149d9ca6097a6b62114da113216d9ad1",
+    },
     file: "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 };
 
 /// In a folder in which the backend does not look by itself.
 const OLDER: Package = Package {
     name: "xla-0.106",
-    requirement: "fastatomstruct-xla-cpu==2026.6.23 \
-        --hash=sha256:88b1c430b341b4bea40a37420311c9c75db6e22b46d2ff95b6986577bee6afe9\n",
+    wheel: Wheel {
+        file: "fastatomstruct_xla_cpu-2026.6.23-py3-none-manylinux_2_27_x86_64.whl",
+        sha256: "88b1c430b341b4bea40a37420311c9c75db6e22b46d2ff95b6986577bee6afe9",
+    },
     file: "fastatomstruct_xla_cpu/libpjrt_cpu.so",
 };
 
 /// Returns the older plugin, if it is there.
 pub(crate) fn older_plugin() -> Option<PathBuf> {
-    OLDER.plugin().ok().filter(|plugin| plugin.exists())
+    OLDER.there().map(|folder| folder.join(OLDER.file))
 }
 
 impl Package {
-    fn plugin(&self) -> Result<PathBuf> {
-        Ok(cache::folder(self.name)?.join(self.file))
-    }
-
-    fn is_there(&self) -> bool {
-        self.plugin().is_ok_and(|plugin| plugin.exists())
+    /// Returns the folder of the set-up, if the plugin is in it.
+    fn there(&self) -> Option<PathBuf> {
+        cache::folder(self.name).ok().filter(|folder| folder.join(self.file).exists())
     }
 
     fn install(&self) -> Result<()> {
@@ -73,45 +72,15 @@ impl Package {
                 "the plugin is built for x86_64 Linux alone; set ARRAYBRIDGE_XLA_PLUGIN to one of yours"
             );
         }
-        let folder = cache::folder(self.name)?;
-        // Unpacked beside its place and then moved there, so that an interrupted attempt leaves
-        // nothing that passes for a plugin.
-        let mut fresh = folder.clone().into_os_string();
-        fresh.push(format!(".{}", std::process::id()));
-        let fresh = PathBuf::from(fresh);
-        std::fs::create_dir_all(&fresh)
-            .with_context(|| format!("could not make {}", fresh.display()))?;
-        let unpacked = unpack(self.requirement, &fresh);
-        let moved = unpacked.and_then(|()| {
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::rename(&fresh, &folder)
-                .with_context(|| format!("could not move the plugin to {}", folder.display()))
-        });
-        let _ = std::fs::remove_dir_all(&fresh);
-        moved?;
-        if !self.is_there() {
-            let plugin = self.plugin()?;
-            bail!("the package holds no plugin where one was expected: {}", plugin.display());
-        }
-        Ok(())
+        cache::fill(self.name, |folder| {
+            let archive = self.wheel.fetch(folder)?;
+            // The licences and notices stay with the plugin.
+            wheel::unpack(&archive, |name| Some(folder.join(name)))?;
+            std::fs::remove_file(archive)?;
+            if !folder.join(self.file).exists() {
+                bail!("the package holds no plugin where one was expected: {}", self.file);
+            }
+            Ok(())
+        })
     }
-}
-
-fn unpack(requirement: &str, target: &Path) -> Result<()> {
-    let requirements = target.join("requirements.txt");
-    std::fs::write(&requirements, requirement)
-        .with_context(|| format!("could not write {}", requirements.display()))?;
-    let progress = ProgressBar::new_spinner().with_message("downloading and unpacking the plugin");
-    progress.enable_steady_tick(Duration::from_millis(120));
-    let options = "-m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
-                   --only-binary=:all: --root-user-action=ignore";
-    let installing = Task::new("python3")
-        .args(options.split_whitespace())
-        .args(["--target".as_ref(), target.as_os_str()])
-        .args(["-r".as_ref(), requirements.as_os_str()]);
-    let installed = installing.output();
-    progress.finish_and_clear();
-    installed
-        .context("could not download the plugin; that takes python3 with pip (Debian: sudo apt-get install python3-pip)")
-        .map(|_| ())
 }
