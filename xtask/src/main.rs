@@ -1,4 +1,5 @@
-//! The project's commands: `cargo xtask demo`, `test`, `setup`, `bench`, `check`.
+//! The project's commands: `cargo xtask demo`, `test`, `setup`, `bench`, `check`,
+//! `gpu-check`.
 //!
 //! The same on every machine, CI included. One file per command; what they share is in `step` (a
 //! list of steps and its summary) and `task` (one child process).
@@ -6,6 +7,7 @@
 mod bench;
 mod check;
 mod demo;
+mod gpu_check;
 mod setup;
 mod step;
 mod task;
@@ -34,6 +36,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Check formatting, lints, documentation, dependencies and packages
     Check(check::Arguments),
+    /// Check a backend on this machine's GPU, or build the binary that does
+    GpuCheck(gpu_check::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Command::Setup(arguments) => setup::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::GpuCheck(arguments) => gpu_check::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

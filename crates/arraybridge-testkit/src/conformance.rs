@@ -1,4 +1,4 @@
-//! The one line of a backend's test.
+//! The one line of a backend's test, and the list of the suite's cases.
 
 /// Expands to one `#[test]` per case of the suite, for a library.
 ///
@@ -10,7 +10,24 @@
 #[macro_export]
 macro_rules! conformance {
     ($library:ty) => {
-        $crate::conformance!(@cases $library;
+        $crate::each_case!(conformance @tests $library);
+    };
+    (@tests $library:ty; $($module:ident::$case:ident),+) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::cases::$module::$case::<$library>();
+            }
+        )+
+    };
+}
+
+/// Hands the names of all cases to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_case {
+    ($then:ident $($arguments:tt)*) => {
+        $crate::$then! { $($arguments)*;
             identity::the_name_and_aliases_are_well_formed,
             identity::it_is_found_by_its_name_and_its_type,
             identity::the_declaration_is_derived_from_the_roles,
@@ -58,14 +75,15 @@ macro_rules! conformance {
             ops::normalize_planes_divides_by_scales,
             ops::scale_dtype_reaches_the_ends_of_the_range,
             ops::math_makes_arrays_of_nothing
-        );
+        }
     };
-    (@cases $library:ty; $($module:ident::$case:ident),+) => {
-        $(
-            #[test]
-            fn $case() {
-                $crate::cases::$module::$case::<$library>();
-            }
-        )+
+}
+
+/// Lists the cases with their names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! list_cases {
+    ($library:ty; $($module:ident::$case:ident),+) => {
+        vec![$((stringify!($case), $crate::cases::$module::$case::<$library> as fn())),+]
     };
 }

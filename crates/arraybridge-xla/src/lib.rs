@@ -14,6 +14,7 @@ pub use array::XlaArray;
 pub use library::Xla;
 pub use pjrt::PjrtError;
 pub use program::{CacheStatistics, Program, TensorSpec, cache_statistics, set_cache_limit};
+pub use runtime::{PluginReport, plugins};
 
 arraybridge_core::register_library!(Xla);
 

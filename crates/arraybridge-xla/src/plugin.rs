@@ -57,13 +57,15 @@ pub(crate) fn discover() -> Vec<Plugin> {
     plugins
 }
 
-/// Reads the variable's value.
+/// Reads the variable's value. A path may hold `=`, a plugin's name holds no separator of paths.
 fn parse(stated: &str) -> Vec<Plugin> {
     let parts = stated.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
         .map(|part| match part.split_once('=') {
-            Some((name, path)) => Plugin::new(Some(name.trim()), PathBuf::from(path.trim())),
-            None => Plugin::new(None, PathBuf::from(part)),
+            Some((name, path)) if !name.contains(std::path::is_separator) => {
+                Plugin::new(Some(name.trim()), PathBuf::from(path.trim()))
+            }
+            _ => Plugin::new(None, PathBuf::from(part)),
         })
         .collect()
 }
@@ -129,6 +131,8 @@ mod tests {
         let two = parse("cpu=/a.so, cuda = /b.so,");
         assert_eq!(two[0].platform(), Platform::Cpu);
         assert_eq!((two[1].platform(), two[1].path.as_path()), (Platform::Gpu, Path::new("/b.so")));
+        let unnamed = parse("/opt/v=1/cpu.so");
+        assert_eq!(unnamed, [Plugin { name: "cpu".into(), path: "/opt/v=1/cpu.so".into() }]);
         assert!(parse("").is_empty());
     }
 

@@ -93,6 +93,17 @@ impl Program {
     /// [`Error::InvalidArgument`] for another number of arguments or arguments on several devices,
     /// [`Error::DtypeMismatch`], [`Error::ShapeMismatch`]; the runtime's failures.
     pub fn run(&self, arguments: &[&XlaArray]) -> Result<Vec<XlaArray>, Error> {
+        let known = arguments.first().map_or(Ok(self.home), |first| first.known_device())?;
+        self.run_on(known, arguments)
+    }
+
+    /// As [`Program::run`], on a device of the plugin that it was compiled for, on which all
+    /// arguments must be.
+    pub(crate) fn run_on(
+        &self,
+        known: &'static KnownDevice,
+        arguments: &[&XlaArray],
+    ) -> Result<Vec<XlaArray>, Error> {
         let refuse = |message| Error::InvalidArgument { operation: "running a program", message };
         if arguments.len() != self.parameters.len() {
             let (given, wanted) = (arguments.len(), self.parameters.len());
@@ -111,10 +122,6 @@ impl Program {
                 });
             }
         }
-        let known = match arguments.first() {
-            Some(first) => first.known_device()?,
-            None => self.home,
-        };
         if let Some(stray) = arguments.iter().find(|array| array.device() != known.device) {
             let message = format!("arguments on `{}` and `{}`", known.device, stray.device());
             return Err(refuse(message));
@@ -273,6 +280,7 @@ struct Cached {
 }
 
 struct Cache {
+    /// By text and the first device of the plugin: a program runs on every device of its plugin.
     programs: HashMap<(Device, String), Cached>,
     statistics: CacheStatistics,
     clock: u64,
@@ -321,11 +329,26 @@ pub fn set_cache_limit(limit: usize) {
     cache.shrink(limit);
 }
 
-/// Compiles a program of this crate's own, or finds it compiled.
+/// Runs a program of this crate's own on a device, compiled now or before, and returns its result.
 ///
 /// # Safety
 /// As [`Program::compile`].
-pub(crate) unsafe fn compiled(text: String, device: Device) -> Result<Arc<Program>, Error> {
+pub(crate) unsafe fn run_compiled(
+    text: String,
+    device: Device,
+    arguments: &[&XlaArray],
+) -> Result<XlaArray, Error> {
+    let known = runtime::device(device)?;
+    // SAFETY: the caller's word.
+    let program = unsafe { compiled(text, runtime::first_of_client(known)) }?;
+    program.run_on(known, arguments)?.into_iter().next().ok_or_else(no_result)
+}
+
+/// Compiles a program, or finds it compiled.
+///
+/// # Safety
+/// As [`Program::compile`].
+unsafe fn compiled(text: String, device: Device) -> Result<Arc<Program>, Error> {
     let key = (device, text);
     {
         let mut cache = cache();
@@ -350,7 +373,7 @@ pub(crate) unsafe fn compiled(text: String, device: Device) -> Result<Arc<Progra
 }
 
 /// The error of a program that does not return what it was written to return.
-pub(crate) fn no_result() -> Error {
+fn no_result() -> Error {
     Error::Unsupported {
         library: NAME,
         operation: "a program without a result",

@@ -1,8 +1,10 @@
 //! The loaded plugins and their devices: once per process, when first needed.
 
 use std::env;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use arraybridge_core::dlpack::DlpackDevice;
 use arraybridge_core::{Availability, Device, Error, HOST};
 
 use crate::library::NAME;
@@ -14,9 +16,26 @@ const CPU_DEVICES_VARIABLE: &str = "ARRAYBRIDGE_XLA_CPU_DEVICES";
 /// Whether GPU clients take most of a device's memory at once, as they do by default elsewhere.
 const PREALLOCATE_VARIABLE: &str = "ARRAYBRIDGE_XLA_PREALLOCATE";
 
-/// The devices of all plugins that could be loaded.
+/// DLPack's code of ROCm devices.
+const DLPACK_ROCM: u32 = 10;
+
+/// The plugins that were found and the devices of those that could be loaded.
 struct Runtime {
+    plugins: Vec<PluginReport>,
     devices: Vec<KnownDevice>,
+}
+
+/// A plugin that was found, and what became of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PluginReport {
+    /// What it is for, such as `cpu` or `cuda`: stated by whoever named the plugin, or told by its
+    /// file's name.
+    pub name: String,
+    /// Its shared library.
+    pub path: PathBuf,
+    /// Why it could not be used, if so.
+    pub failure: Option<String>,
 }
 
 /// A device of a loaded plugin.
@@ -24,25 +43,39 @@ pub(crate) struct KnownDevice {
     pub(crate) device: Device,
     pub(crate) pjrt: PjrtDevice,
     platform: Platform,
+    /// The name of its plugin.
+    plugin: String,
 }
 
 impl KnownDevice {
+    /// Returns the device as DLPack names it, if it does.
+    pub(crate) fn dlpack(&self) -> Option<DlpackDevice> {
+        let number = || self.pjrt.hardware_id().ok();
+        match self.platform {
+            Platform::Cpu => self.device.is_host().then_some(DlpackDevice::CPU),
+            Platform::Gpu if self.plugin == "rocm" => {
+                number().map(|device_id| DlpackDevice { device_type: DLPACK_ROCM, device_id })
+            }
+            Platform::Gpu => number().map(DlpackDevice::cuda),
+            Platform::Other => None,
+        }
+    }
+
     /// Returns whether the host reads the device's memory by its addresses.
     pub(crate) fn is_host_memory(&self) -> bool {
         self.platform == Platform::Cpu
     }
 }
 
-/// Why there is no runtime.
-enum Unusable {
-    Absent,
-    Broken(String),
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+fn loaded() -> &'static Runtime {
+    RUNTIME.get_or_init(Runtime::load)
 }
 
-static RUNTIME: OnceLock<Result<Runtime, Unusable>> = OnceLock::new();
-
-fn loaded() -> &'static Result<Runtime, Unusable> {
-    RUNTIME.get_or_init(Runtime::load)
+/// Returns the plugins that were found, loading them: which one this process runs on, or why none.
+pub fn plugins() -> &'static [PluginReport] {
+    &loaded().plugins
 }
 
 /// Returns what brings a runtime.
@@ -55,33 +88,45 @@ pub(crate) fn remedy() -> String {
 
 /// Tells whether a plugin is there and works, loading it.
 pub(crate) fn availability() -> Availability {
-    match loaded() {
-        Ok(_) => Availability::Available,
-        Err(Unusable::Absent) => Availability::Absent { remedy: remedy() },
-        Err(Unusable::Broken(cause)) => Availability::Broken { cause: cause.clone() },
+    let runtime = loaded();
+    if !runtime.devices.is_empty() {
+        return Availability::Available;
     }
+    if runtime.plugins.is_empty() {
+        return Availability::Absent { remedy: remedy() };
+    }
+    let told = |plugin: &PluginReport| {
+        let failure = plugin.failure.as_deref().unwrap_or("it has no devices");
+        format!("{}: {failure}", plugin.path.display())
+    };
+    let causes: Vec<String> = runtime.plugins.iter().map(told).collect();
+    Availability::Broken { cause: causes.join("; ") }
+}
+
+/// Why there is no device.
+fn unavailable() -> Error {
+    let cause = match availability() {
+        Availability::Broken { cause } => cause,
+        _ => remedy(),
+    };
+    Error::LibraryUnavailable { library: NAME, cause }
 }
 
 /// Returns the devices that there are: none without a plugin.
 pub(crate) fn devices() -> Result<Vec<Device>, Error> {
-    match loaded() {
-        Ok(runtime) => Ok(runtime.names()),
-        Err(Unusable::Absent) => Ok(Vec::new()),
-        Err(Unusable::Broken(cause)) => {
-            Err(Error::LibraryUnavailable { library: NAME, cause: cause.clone() })
-        }
+    let runtime = loaded();
+    if runtime.devices.is_empty() && !runtime.plugins.is_empty() {
+        return Err(unavailable());
     }
+    Ok(runtime.names())
 }
 
 /// Returns a device of a loaded plugin.
 pub(crate) fn device(device: Device) -> Result<&'static KnownDevice, Error> {
-    let runtime = loaded().as_ref().map_err(|unusable| Error::LibraryUnavailable {
-        library: NAME,
-        cause: match unusable {
-            Unusable::Absent => remedy(),
-            Unusable::Broken(cause) => cause.clone(),
-        },
-    })?;
+    let runtime = loaded();
+    if runtime.devices.is_empty() {
+        return Err(unavailable());
+    }
     let found = runtime.devices.iter().find(|known| known.device == device);
     found.ok_or_else(|| Error::DeviceUnavailable {
         library: NAME,
@@ -90,11 +135,16 @@ pub(crate) fn device(device: Device) -> Result<&'static KnownDevice, Error> {
     })
 }
 
-/// Returns the accelerator that its platform's driver knows by this number.
-pub(crate) fn accelerator(hardware_id: i32) -> Option<&'static KnownDevice> {
-    let runtime = loaded().as_ref().ok()?;
-    let mut known = runtime.devices.iter().filter(|known| known.platform == Platform::Gpu);
-    known.find(|known| known.pjrt.hardware_id().is_ok_and(|id| id == hardware_id))
+/// Returns the device of a loaded plugin that DLPack names so.
+pub(crate) fn named_by_dlpack(device: DlpackDevice) -> Option<&'static KnownDevice> {
+    loaded().devices.iter().find(|known| known.dlpack() == Some(device))
+}
+
+/// Returns the first device of the client that a device is of.
+pub(crate) fn first_of_client(device: &KnownDevice) -> Device {
+    let mut devices = loaded().devices.iter();
+    let first = devices.find(|known| known.pjrt.client().is(device.pjrt.client()));
+    first.map_or(device.device, |known| known.device)
 }
 
 impl Runtime {
@@ -102,23 +152,15 @@ impl Runtime {
         self.devices.iter().map(|known| known.device).collect()
     }
 
-    /// Loads every plugin. One that fails is left out if another works.
-    fn load() -> Result<Runtime, Unusable> {
-        let plugins = discover();
-        if plugins.is_empty() {
-            return Err(Unusable::Absent);
+    /// Loads every plugin. One that fails is left out.
+    fn load() -> Runtime {
+        let mut runtime = Runtime { plugins: Vec::new(), devices: Vec::new() };
+        for plugin in discover() {
+            let failure = runtime.add(&plugin).err();
+            let Plugin { name, path } = plugin;
+            runtime.plugins.push(PluginReport { name, path, failure });
         }
-        let mut runtime = Runtime { devices: Vec::new() };
-        let mut failures = Vec::new();
-        for plugin in &plugins {
-            if let Err(cause) = runtime.add(plugin) {
-                failures.push(format!("{}: {cause}", plugin.path.display()));
-            }
-        }
-        if runtime.devices.is_empty() {
-            return Err(Unusable::Broken(failures.join("; ")));
-        }
-        Ok(runtime)
+        runtime
     }
 
     fn add(&mut self, plugin: &Plugin) -> Result<(), String> {
@@ -134,24 +176,25 @@ impl Runtime {
             return Err(format!("it is named `{}`, and its platform is `{told}`", plugin.name));
         }
         let devices = client.devices().map_err(|error| error.to_string())?;
-        for (index, pjrt) in devices.into_iter().enumerate() {
-            let device = self.name(plugin, index).map_err(|error| error.to_string())?;
-            self.devices.push(KnownDevice { device, pjrt, platform: plugin.platform() });
+        for pjrt in devices {
+            let device = self.next_name(plugin).map_err(|error| error.to_string())?;
+            let (platform, plugin) = (plugin.platform(), plugin.name.clone());
+            self.devices.push(KnownDevice { device, pjrt, platform, plugin });
         }
         Ok(())
     }
 
-    /// Returns how the index-th device of a plugin is known: the first CPU device is the host, GPUs
-    /// are numbered across plugins, all others have names.
-    fn name(&self, plugin: &Plugin, index: usize) -> Result<Device, Error> {
-        let has_host = self.devices.iter().any(|known| known.device.is_host());
+    /// Returns how the next device of a plugin is known: the first CPU device is the host, GPUs are
+    /// numbered, all others are named by their plugin and number; plugins of one name count on.
+    fn next_name(&self, plugin: &Plugin) -> Result<Device, Error> {
+        let of_platform = self.devices.iter().filter(|known| known.platform == plugin.platform());
         match plugin.platform() {
-            Platform::Cpu if index == 0 && !has_host => Ok(HOST),
-            Platform::Gpu => {
-                let gpus = self.devices.iter().filter(|known| known.platform == Platform::Gpu);
-                Ok(Device::Accelerator(gpus.count() as u32))
+            Platform::Cpu if of_platform.clone().next().is_none() => Ok(HOST),
+            Platform::Gpu => Ok(Device::Accelerator(of_platform.count() as u32)),
+            _ => {
+                let of_plugin = of_platform.filter(|known| known.plugin == plugin.name);
+                Device::named(&format!("{}:{}", plugin.name, of_plugin.count()))
             }
-            _ => Device::named(&format!("{}:{index}", plugin.name)),
         }
     }
 }

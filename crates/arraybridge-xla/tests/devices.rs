@@ -13,7 +13,7 @@ use arraybridge_core::{
     HOST, HostArray, Library, install,
 };
 use arraybridge_ndarray::{NdArray, Ndarray};
-use arraybridge_xla::{Xla, XlaArray};
+use arraybridge_xla::{Xla, XlaArray, cache_statistics, plugins};
 
 fn second() -> Device {
     Device::named("cpu:1").unwrap()
@@ -80,6 +80,31 @@ fn two_cpu_devices() {
     }
 }
 
+#[test]
+fn several_plugins() {
+    if common::case().is_some() {
+        return two_plugins_and_one_that_is_not_there();
+    }
+    if common::plugin() {
+        let path = plugins()[0].path.display().to_string();
+        let stated = format!("cpu={path},cpu={path},cuda=/not/there.so");
+        let stated = [("ARRAYBRIDGE_XLA_PLUGIN", stated.as_str())];
+        common::each_in_a_child("several_plugins", &["two plugins"], &stated);
+    }
+}
+
+fn two_plugins_and_one_that_is_not_there() {
+    assert_eq!(Xla.devices().unwrap(), [HOST, second()]);
+    let missing = &plugins()[2];
+    assert_eq!((missing.name.as_str(), plugins()[1].failure.is_none()), ("cuda", true));
+    assert!(missing.failure.as_ref().unwrap().contains("/not/there.so"), "{missing:?}");
+    // Two clients, between which an array is moved through main memory.
+    let array = Xla::from_host(&ramp(5), HOST).unwrap().convert_to::<Xla>(second()).unwrap();
+    assert_eq!((array.device(), values(&Xla::sum(&array, 0).unwrap())), (second(), vec![10.0]));
+    let ones = Xla::ones_like(&array, None, DType::F32).unwrap();
+    assert_eq!(ones.device(), second());
+}
+
 fn names() {
     assert_eq!(Xla.devices().unwrap(), [HOST, second()]);
     assert_eq!(second().to_string(), "device:cpu:1");
@@ -133,6 +158,7 @@ fn moves() {
 }
 
 fn operations() {
+    let mut compiled = Vec::new();
     for device in [HOST, second()] {
         let array = Xla::from_host(&ramp(6), device).unwrap();
         let rows = Xla::reshape(&array, &[3, 2]).unwrap();
@@ -161,7 +187,10 @@ fn operations() {
         for (array, wanted) in made.iter().zip(wanted) {
             assert_eq!(values(array), wanted);
         }
+        compiled.push(cache_statistics().misses);
     }
+    // A program runs on every device of its plugin: the second device compiled nothing.
+    assert_eq!(compiled[0], compiled[1]);
 }
 
 fn arrays_of_two_devices() {

@@ -44,6 +44,7 @@ fn packages(apart: bool) -> Vec<Step> {
         (&["examples"], "arraybridge-examples"),
         (&["custom_backend"], "raster-backend"),
         (&["tests"], "arraybridge-tests"),
+        (&["gpu_check"], "arraybridge-gpu-check"),
         (&["xtask"], "xtask"),
     ];
     let step = |(areas, package): &(&'static [&'static str], &str)| {

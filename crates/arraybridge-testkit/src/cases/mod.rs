@@ -28,6 +28,12 @@ pub trait Subject: ArrayLibrary<Array: NativeArray<Self>> {}
 
 impl<L: ArrayLibrary<Array: NativeArray<L>>> Subject for L {}
 
+/// Returns every case with its name, for programs that run the suite without a test harness: on a
+/// machine that has the hardware, say.
+pub fn all<L: Subject>() -> Vec<(&'static str, fn())> {
+    crate::each_case!(list_cases L)
+}
+
 /// The character of the library at the other end, which is no subject itself.
 enum Other {}
 

@@ -2,18 +2,11 @@
 
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use arraybridge_core::roles::{DlpackExport, DlpackImport};
-use arraybridge_core::{
-    Access, CopyPolicy, Decline, DeclineReason, Device, DeviceKinds, HOST, Obstacle, Owner,
-};
+use arraybridge_core::{Access, CopyPolicy, Decline, DeclineReason, DeviceKinds, Obstacle, Owner};
 
 use super::host::in_slot;
 use super::{Held, unfit, view};
 use crate::{Xla, XlaArray, dtype, runtime};
-
-/// DLPack's code of CUDA devices.
-const CUDA: u32 = 2;
-/// DLPack's code of main memory.
-const CPU: u32 = 1;
 
 fn no_such_device() -> Obstacle {
     Decline::new(DeclineReason::Device).note("XLA does not have the device of the memory").into()
@@ -25,14 +18,7 @@ impl DlpackExport<Xla> for Xla {
     }
 
     fn device(&self, array: &XlaArray) -> Result<DlpackDevice, Obstacle> {
-        match array.device() {
-            Device::Host => Ok(DlpackDevice::CPU),
-            Device::Accelerator(_) => {
-                let hardware = array.known_device()?.pjrt.hardware_id();
-                hardware.map(DlpackDevice::cuda).map_err(|_| no_such_device())
-            }
-            _ => Err(no_such_device()),
-        }
+        array.known_device()?.dlpack().ok_or_else(no_such_device)
     }
 
     fn export(
@@ -102,9 +88,5 @@ impl DlpackImport<Xla> for Xla {
 
 /// Returns XLA's device of DLPack's name.
 fn known(device: DlpackDevice) -> Result<&'static runtime::KnownDevice, Obstacle> {
-    match device.device_type {
-        CPU => Ok(runtime::device(HOST)?),
-        CUDA => runtime::accelerator(device.device_id).ok_or_else(no_such_device),
-        _ => Err(no_such_device()),
-    }
+    runtime::named_by_dlpack(device).ok_or_else(no_such_device)
 }

@@ -9,7 +9,7 @@ use arraybridge_core::ops::{ArrayMath, ArrayOps, Reduction, broadcast_pair};
 use arraybridge_core::roles::Accelerator;
 use arraybridge_core::{AxisSlice, DType, DTypeKind, Device, Error, HostArray};
 
-use crate::program::{compiled, no_result};
+use crate::program::run_compiled;
 use crate::{Xla, XlaArray, exchange};
 use text::{Builder, Value};
 
@@ -30,8 +30,7 @@ fn run(
     let result = build(&mut builder, &parameters);
     crate::dtype::name(result.kind.dtype, "an operation")?;
     // SAFETY: the program is the builder's, none of whose operations calls out of XLA.
-    let program = unsafe { compiled(builder.finish(&result), device) }?;
-    program.run(arrays)?.into_iter().next().ok_or_else(no_result)
+    unsafe { run_compiled(builder.finish(&result), device, arrays) }
 }
 
 fn on_own_device(
@@ -39,6 +38,10 @@ fn on_own_device(
     build: impl FnOnce(&mut Builder, &Value) -> Value,
 ) -> Result<XlaArray, Error> {
     run(&[array], array.device(), |builder, values| build(builder, &values[0]))
+}
+
+fn refuse(operation: &'static str, message: &str) -> Error {
+    Error::InvalidArgument { operation, message: message.into() }
 }
 
 /// A literal that every dtype has: one.
@@ -113,7 +116,7 @@ impl ArrayOps<Xla> for Xla {
         values: &XlaArray,
     ) -> Result<XlaArray, Error> {
         let target = data.as_ref().ok_or_else(|| Error::already_taken("assign"))?;
-        let rows = target.shape()[0];
+        let rows = *target.shape().first().ok_or_else(|| refuse("assign", "it has no axis"))?;
         let (start, count, step) = index.resolve(rows)?;
         let made = if count == 0 {
             target.clone()
@@ -153,9 +156,10 @@ impl ArrayOps<Xla> for Xla {
     }
 
     fn stack(&self, arrays: &[&XlaArray]) -> Result<XlaArray, Error> {
+        let first = arrays.first().ok_or_else(|| refuse("stack_arrays", "no array was given"))?;
         let mut shape = vec![1];
-        shape.extend_from_slice(arrays[0].shape());
-        run(arrays, arrays[0].device(), |builder, values| {
+        shape.extend_from_slice(first.shape());
+        run(arrays, first.device(), |builder, values| {
             let planes: Vec<Value> =
                 values.iter().map(|value| builder.reshape(value, &shape)).collect();
             builder.concatenate(&planes)
