@@ -85,7 +85,27 @@ pub enum DlpackStream {
     /// The per-thread default stream of the device.
     PerThreadDefault,
     /// A stream by its native handle.
-    Handle(NonZeroUsize),
+    Handle(StreamHandle),
+}
+
+/// The native handle of a stream that is alive, so that a producer may queue on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct StreamHandle(NonZeroUsize);
+
+impl StreamHandle {
+    /// Vouches for a handle.
+    ///
+    /// # Safety
+    /// It is the handle of a stream of the device that is exchanged on, and that stream is alive
+    /// until the exchange for which it is named is over.
+    pub const unsafe fn new(handle: NonZeroUsize) -> StreamHandle {
+        StreamHandle(handle)
+    }
+
+    /// Returns the handle.
+    pub const fn get(self) -> usize {
+        self.0.get()
+    }
 }
 
 impl DlpackStream {
@@ -94,13 +114,17 @@ impl DlpackStream {
     /// # Errors
     /// [`Error::InvalidArgument`] for 0 (which the standard forbids as ambiguous) and for values
     /// below -1.
-    pub fn from_cuda_value(value: i64) -> Result<DlpackStream, Error> {
+    ///
+    /// # Safety
+    /// A handle is one as [`StreamHandle::new`] demands it.
+    pub unsafe fn from_cuda_value(value: i64) -> Result<DlpackStream, Error> {
         let handle = usize::try_from(value).ok().and_then(NonZeroUsize::new);
         match (value, handle) {
             (-1, _) => Ok(DlpackStream::NoSynchronisation),
             (1, _) => Ok(DlpackStream::LegacyDefault),
             (2, _) => Ok(DlpackStream::PerThreadDefault),
-            (_, Some(handle)) => Ok(DlpackStream::Handle(handle)),
+            // SAFETY: as the caller says.
+            (_, Some(handle)) => Ok(DlpackStream::Handle(unsafe { StreamHandle::new(handle) })),
             _ => Err(Error::InvalidArgument {
                 operation: "DLPack stream",
                 message: format!("{value} is not a stream; use -1, 1, 2 or a handle"),

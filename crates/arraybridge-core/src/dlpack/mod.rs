@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::{Access, DType, Error, Layout, Owner};
 
-pub use device::{DlpackDevice, DlpackStream};
+pub use device::{DlpackDevice, DlpackStream, StreamHandle};
 
 /// An array in DLPack's terms, on its way from one library to another.
 ///
