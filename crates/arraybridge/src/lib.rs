@@ -9,6 +9,8 @@ pub mod prelude;
 pub use arraybridge_core::*;
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray as ndarray;
+#[cfg(feature = "tch")]
+pub use arraybridge_tch as tch;
 #[cfg(feature = "xla")]
 pub use arraybridge_xla as xla;
 
@@ -21,6 +23,8 @@ pub fn register_all() {
     declare(declarations::ALL);
     #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
     arraybridge_ndarray::register();
+    #[cfg(feature = "tch")]
+    arraybridge_tch::register();
     #[cfg(feature = "xla")]
     arraybridge_xla::register();
 }

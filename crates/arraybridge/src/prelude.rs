@@ -9,5 +9,7 @@ pub use arraybridge_core::{
 };
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray::{NdArray, Ndarray};
+#[cfg(feature = "tch")]
+pub use arraybridge_tch::Tch;
 #[cfg(feature = "xla")]
 pub use arraybridge_xla::{Xla, XlaArray};

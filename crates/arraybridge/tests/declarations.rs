@@ -170,9 +170,9 @@ fn known_libraries_are_listed_once_in_order() {
 
 #[test]
 fn a_library_without_a_backend_says_so() {
-    let error = arraybridge::library("torch").unwrap_err().to_string();
-    assert!(error.starts_with("no library `torch` is registered; registered: "), "{error}");
-    assert!(error.ends_with("this version has no backend for it (planned: tch)"), "{error}");
+    let error = arraybridge::library("pyclesperanto").unwrap_err().to_string();
+    assert!(error.starts_with("no library `pyclesperanto` is registered; registered: "), "{error}");
+    assert!(error.ends_with("this version has no backend for it (planned: opencl3)"), "{error}");
 
     let error = plan("cupy", HOST, "numpy", HOST).unwrap_err().to_string();
     assert_eq!(error, "cuda has no arrays on `host`; it keeps arrays on: accelerator");
@@ -188,6 +188,25 @@ fn ndarray_is_what_it_declares() {
     assert_eq!(arraybridge::library("numpy").unwrap().name(), "ndarray");
 }
 
+#[cfg(feature = "tch")]
+#[test]
+fn tch_is_what_it_declares() {
+    use arraybridge::prelude::Tch;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<Tch>(), declarations::TCH.declaration);
+    assert_eq!(arraybridge::library("torch").unwrap().name(), "tch");
+    assert_eq!(arraybridge::library("pytorch").unwrap().name(), "tch");
+}
+
+#[cfg(not(feature = "tch"))]
+#[test]
+fn the_feature_that_adds_tch_is_named() {
+    let error = arraybridge::library("torch").unwrap_err().to_string();
+    let remedy = "; enable it with the feature `tch` of the crate `arraybridge`";
+    assert!(error.ends_with(remedy), "{error}");
+}
+
 #[cfg(feature = "xla")]
 #[test]
 fn xla_is_what_it_declares() {
@@ -198,7 +217,7 @@ fn xla_is_what_it_declares() {
     assert_eq!(arraybridge::library("jax").unwrap().name(), "xla");
 }
 
-#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16", feature = "xla")))]
+#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16", feature = "tch", feature = "xla")))]
 #[test]
 fn a_feature_that_is_off_is_named() {
     let error = arraybridge::library("numpy").unwrap_err().to_string();

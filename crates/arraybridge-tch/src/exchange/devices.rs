@@ -1,0 +1,123 @@
+//! Moves between devices, and accelerators' settings.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::sync::{Mutex, PoisonError};
+
+use arraybridge_core::roles::{Accelerator, DeviceMove};
+use arraybridge_core::{Device, DeviceScope, Error, HOST};
+use tch::Tensor;
+
+use crate::library::foreign;
+use crate::torch::{self, Stream, TorchError};
+use crate::{Tch, runtime};
+
+impl DeviceMove<Tch> for Tch {
+    fn move_to(&self, array: &Tensor, device: Device) -> Result<Tensor, Error> {
+        super::move_to(array, device)
+    }
+}
+
+thread_local! {
+    /// The device that a scope chose for this thread.
+    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+    /// This thread's own stream of each CUDA device.
+    static STREAMS: RefCell<BTreeMap<i32, Stream>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The device that `activate` chose for the process.
+static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
+
+impl Accelerator for Tch {
+    fn current_device(&self) -> Result<Device, Error> {
+        let chosen = SCOPE.get().or_else(|| *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner));
+        // Torch's own choice where nobody makes one.
+        Ok(chosen.unwrap_or(HOST))
+    }
+
+    fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
+        runtime::require(device)?;
+        let before = match device {
+            // Torch's own notion of a thread's device, for functions of it that take none.
+            Device::Accelerator(index) => {
+                Some(enter_device(index as i32).map_err(|e| foreign("choosing a device", e))?)
+            }
+            _ => None,
+        };
+        let previous = SCOPE.replace(Some(device));
+        Ok(DeviceScope::new(move || {
+            SCOPE.set(previous);
+            if let Some(before) = before {
+                // The device was this thread's before, so it can be again.
+                let _ = torch::set_device(before);
+            }
+        }))
+    }
+
+    fn stream_scope(&self, device: Device) -> Result<DeviceScope, Error> {
+        let Device::Accelerator(index) = device else { return Ok(DeviceScope::nothing()) };
+        runtime::require(device)?;
+        enter_stream(index as i32).map_err(|error| foreign("choosing a stream", error))
+    }
+
+    fn activate(&self, device: Device) -> Result<(), Error> {
+        runtime::require(device)?;
+        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        Ok(())
+    }
+
+    fn release_cached_memory(&self, _: Option<Device>) -> Result<Option<usize>, Error> {
+        // Torch has one cache for all devices. Without any, asking would load its CUDA part.
+        if !runtime::cuda_is_loaded() {
+            return Ok(None);
+        }
+        let count = runtime::cuda_devices() as i32;
+        let freed =
+            torch::empty_cache(count).map_err(|error| foreign("releasing cached memory", error))?;
+        Ok(usize::try_from(freed).ok())
+    }
+
+    fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
+        torch::is_out_of_memory(error)
+    }
+}
+
+/// Makes a device this thread's in torch, and returns the one before.
+fn enter_device(index: i32) -> Result<i32, TorchError> {
+    let before = torch::current_device()?;
+    torch::set_device(index)?;
+    Ok(before)
+}
+
+/// Makes this thread's own stream of a device the current one, in order with the one before: what
+/// that had queued comes first, and what it queues after the scope comes last. So memory that one of
+/// them allocates, or that is wrapped, may be used and released on the other.
+fn enter_stream(index: i32) -> Result<DeviceScope, TorchError> {
+    let (before, _) = Stream::current(index)?;
+    let own = own_stream(index)?;
+    if own == before {
+        return Ok(DeviceScope::nothing());
+    }
+    own.wait_for(before)?;
+    own.set()?;
+    Ok(DeviceScope::new(move || {
+        if before.wait_for(own).is_err() {
+            // The same order by waiting here. If that fails too, the device does no more work.
+            let _ = own.finish();
+        }
+        let _ = before.set();
+    }))
+}
+
+fn own_stream(index: i32) -> Result<Stream, TorchError> {
+    let known = STREAMS.with_borrow(|streams| streams.get(&index).copied());
+    match known {
+        Some(stream) => Ok(stream),
+        None => {
+            let stream = Stream::take(index)?;
+            STREAMS.with_borrow_mut(|streams| streams.insert(index, stream));
+            Ok(stream)
+        }
+    }
+}

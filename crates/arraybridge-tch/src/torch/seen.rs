@@ -1,0 +1,170 @@
+//! What a tensor is, and who else may reach its memory.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use arraybridge_core::{DType, Decline, DeclineReason, Device, Error, Layout};
+use smallvec::SmallVec;
+use tch::Tensor;
+
+use super::error::call;
+use super::kept::Kept;
+use super::sys;
+use crate::dtype;
+use crate::library::{NAME, foreign};
+
+/// Who else may reach a tensor's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Nobody.
+    Exclusive,
+    /// Whoever holds the tensor too: a shallow clone, a model, an autograd graph.
+    SharedTensor,
+    /// Whoever holds another tensor over the storage: a view, a detached tensor.
+    SharedStorage,
+    /// Nobody knows: it is neither torch's own memory nor arraybridge's.
+    Foreign,
+}
+
+impl Reach {
+    /// Returns who that is, in words.
+    pub(crate) fn holders(self) -> &'static str {
+        match self {
+            Reach::Exclusive => "nobody else holds the tensor",
+            Reach::SharedTensor => {
+                "the tensor has other holders, such as a shallow clone, a model or an autograd graph"
+            }
+            Reach::SharedStorage => "other tensors, such as views, lie in the same storage",
+            Reach::Foreign => {
+                "the memory is not torch's own, such as a mapped file, a lazy clone or a blob"
+            }
+        }
+    }
+}
+
+/// What a tensor is.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) dtype: DType,
+    pub(crate) layout: Layout,
+    pub(crate) device: Device,
+    /// Element `[0, 0, ...]`, null where there are no elements. In main memory or on the device.
+    pub(crate) pointer: *mut u8,
+    /// Whether the elements are the conjugates or negatives of what is in memory.
+    pub(crate) is_lazy: bool,
+    pub(crate) requires_grad: bool,
+    pub(crate) reach: Reach,
+    /// What keeps memory that was wrapped.
+    pub(super) kept: Option<NonNull<Kept>>,
+}
+
+impl Seen {
+    /// Describes a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for tensors that are no strided memory on the host or a CUDA device.
+    pub(crate) fn of(tensor: &Tensor) -> Result<Seen, Error> {
+        let raw = describe(tensor)?;
+        if let Some((operation, remedy)) = exotic(raw.kind) {
+            return Err(Error::Unsupported { library: NAME, operation, remedy });
+        }
+        let device = match (raw.device_type, u32::try_from(raw.device_index)) {
+            (sys::CPU, _) => Device::Host,
+            (sys::CUDA, Ok(index)) => Device::Accelerator(index),
+            _ => {
+                return Err(Error::Unsupported {
+                    library: NAME,
+                    operation: "tensors on devices other than the CPU and CUDA devices",
+                    remedy: "move it to one with `to_device`",
+                });
+            }
+        };
+        let dtype = dtype::of_scalar_type(raw.scalar_type).ok_or(Error::Unsupported {
+            library: NAME,
+            operation: "tensors of this element type (quantised or narrower than a byte)",
+            remedy: "dequantize it or cast it with `to_kind`",
+        })?;
+        let (sizes, strides) = (axes(raw.sizes, raw.rank), axes(raw.strides, raw.rank));
+        // Torch's sizes are not negative.
+        let shape: SmallVec<[usize; 6]> = sizes.iter().map(|&size| size as usize).collect();
+        let strides: SmallVec<[isize; 6]> = strides.iter().map(|&stride| stride as isize).collect();
+        Ok(Seen {
+            dtype,
+            layout: Layout::new(&shape, &strides)?,
+            device,
+            pointer: raw.data.cast_mut().cast(),
+            is_lazy: raw.flags & (sys::CONJUGATED | sys::NEGATED) != 0,
+            requires_grad: raw.flags & sys::REQUIRES_GRAD != 0,
+            reach: match raw.reach {
+                0 => Reach::Exclusive,
+                1 => Reach::SharedTensor,
+                2 => Reach::SharedStorage,
+                _ => Reach::Foreign,
+            },
+            kept: NonNull::new(raw.kept.cast()),
+        })
+    }
+
+    /// Returns the device that a tensor is on.
+    pub(crate) fn device_of(tensor: &Tensor) -> Result<Device, Error> {
+        Seen::of(tensor).map(|seen| seen.device)
+    }
+
+    /// Returns why the memory cannot be handed to another library as it is, if it cannot.
+    pub(crate) fn obstacle(&self) -> Option<Decline> {
+        if self.layout.is_empty() {
+            let note = "there are no elements to share";
+            return Some(Decline::new(DeclineReason::Layout).note(note));
+        }
+        if self.is_lazy {
+            let note = "the tensor is lazily conjugated or negated";
+            return Some(Decline::new(DeclineReason::Layout).note(note));
+        }
+        (self.reach != Reach::Exclusive)
+            .then(|| Decline::new(DeclineReason::Shared).note(self.reach.holders()))
+    }
+}
+
+fn describe(tensor: &Tensor) -> Result<sys::Description, Error> {
+    let nothing = sys::Description {
+        kind: 0,
+        scalar_type: -1,
+        device_type: -1,
+        device_index: -1,
+        flags: 0,
+        reach: -1,
+        rank: 0,
+        sizes: std::ptr::null(),
+        strides: std::ptr::null(),
+        data: std::ptr::null::<c_void>(),
+        kept: std::ptr::null_mut(),
+    };
+    // SAFETY: the handle is a live tensor's, which the call only reads.
+    call(nothing, |out, message| unsafe { sys::abt_describe(tensor.as_ptr(), out, message) })
+        .map_err(|error| foreign("describing a tensor", error))
+}
+
+/// Borrows the sizes or strides of a tensor that is borrowed for as long.
+fn axes<'a>(first: *const i64, rank: usize) -> &'a [i64] {
+    if first.is_null() || rank == 0 {
+        return &[];
+    }
+    // SAFETY: the shim pointed to as many numbers inside the tensor, which stay as they are while it
+    // is not changed; `Seen::of`, the only caller, borrows it for longer than the slice is used.
+    unsafe { std::slice::from_raw_parts(first, rank) }
+}
+
+/// Names a kind of tensor that is not plain strided memory (`abt_kind`), with what to do.
+fn exotic(kind: i32) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        0 => return None,
+        1 => ("undefined tensors", "check `defined()` first"),
+        2 => ("sparse tensors", "make it dense with `to_dense`"),
+        3 => ("mkldnn tensors", "make it dense with `to_dense`"),
+        4 => ("quantised tensors", "convert it with `dequantize`"),
+        5 => ("nested tensors", "pad it with `nested_to_padded_tensor`"),
+        6 => ("zero tensors without memory", "give it memory with `zeros_like`"),
+        7 => ("tensors of symbolic sizes", "run the graph with real sizes"),
+        _ => ("tensors without a storage", "make a plain tensor of it"),
+    })
+}
