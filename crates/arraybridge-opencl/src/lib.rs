@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod array;
+mod cl;
+mod device;
+mod exchange;
+mod library;
+mod memory;
+mod place;
+mod program;
+mod reaper;
+
+pub use array::ClArray;
+pub use cl::OpenClError;
+pub use device::{DeviceFacts, Hardware, device_facts};
+pub use library::OpenCl;
+pub use memory::{MemoryUse, memory_use, set_memory_budget};
+
+arraybridge_core::register_library!(OpenCl);
+
+/// Registers the library at run time, for programs that link-time registration does not reach.
+pub fn register() {
+    arraybridge_core::register::<OpenCl>();
+}
