@@ -74,6 +74,12 @@ fn the_older_ndarray_alone_registers_ndarray() {
     assert_eq!(registered("old-ndarray"), ["ndarray"]);
 }
 
+/// With or without a driver: registering loads nothing.
+#[test]
+fn opencl_alone_registers_opencl() {
+    assert_eq!(registered("opencl"), ["opencl"]);
+}
+
 /// With or without its plugin: registering loads nothing.
 #[test]
 fn xla_alone_registers_xla() {

@@ -17,6 +17,7 @@ const PUBLISHED: &[&str] = &[
     "arraybridge-core",
     "arraybridge-testkit",
     "arraybridge-ndarray",
+    "arraybridge-opencl",
     "arraybridge-tch",
     "arraybridge-xla",
     "arraybridge",
@@ -38,6 +39,7 @@ const FEATURE_SETS: &[&str] = &[
     "-p arraybridge --no-default-features --features ndarray-0_16",
     "-p arraybridge --no-default-features --features serde",
     "-p arraybridge --no-default-features --features tch,doc-only",
+    "-p arraybridge --no-default-features --features opencl",
     "-p arraybridge --no-default-features --features xla",
 ];
 

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// The operations, for which programs and kernels are here, come next.
+#![allow(dead_code, unused_imports)]
 
 mod array;
 mod cl;
@@ -15,6 +17,7 @@ pub use cl::OpenClError;
 pub use device::{DeviceFacts, Hardware, device_facts};
 pub use library::OpenCl;
 pub use memory::{MemoryUse, memory_use, set_memory_budget};
+pub use program::set_program_folder;
 
 arraybridge_core::register_library!(OpenCl);
 

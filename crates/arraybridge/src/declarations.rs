@@ -46,8 +46,9 @@ pub const OPENCL: KnownLibrary = KnownLibrary::new(
         .with_aliases(&["pyclesperanto"])
         .with_host_share(NAMED)
         .with_device_move(),
-    None,
-    "it is declared for plans, and this version has no backend for it (planned: opencl3)",
+    Some("opencl"),
+    "it needs its feature and an OpenCL driver: that of your GPU, or PoCL for CPUs, which \
+             `cargo xtask setup opencl` in a clone of arraybridge brings (Debian)",
 );
 
 /// XLA's buffers: its first CPU device is the host, its further ones are named.

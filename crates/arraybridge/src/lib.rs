@@ -9,6 +9,8 @@ pub mod prelude;
 pub use arraybridge_core::*;
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray as ndarray;
+#[cfg(feature = "opencl")]
+pub use arraybridge_opencl as opencl;
 #[cfg(feature = "tch")]
 pub use arraybridge_tch as tch;
 #[cfg(feature = "xla")]
@@ -23,6 +25,8 @@ pub fn register_all() {
     declare(declarations::ALL);
     #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
     arraybridge_ndarray::register();
+    #[cfg(feature = "opencl")]
+    arraybridge_opencl::register();
     #[cfg(feature = "tch")]
     arraybridge_tch::register();
     #[cfg(feature = "xla")]

@@ -9,6 +9,8 @@ pub use arraybridge_core::{
 };
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray::{NdArray, Ndarray};
+#[cfg(feature = "opencl")]
+pub use arraybridge_opencl::{ClArray, OpenCl};
 #[cfg(feature = "tch")]
 pub use arraybridge_tch::Tch;
 #[cfg(feature = "xla")]

@@ -207,6 +207,16 @@ fn the_feature_that_adds_tch_is_named() {
     assert!(error.ends_with(remedy), "{error}");
 }
 
+#[cfg(feature = "opencl")]
+#[test]
+fn opencl_is_what_it_declares() {
+    use arraybridge::prelude::OpenCl;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<OpenCl>(), declarations::OPENCL.declaration);
+    assert_eq!(arraybridge::library("pyclesperanto").unwrap().name(), "opencl");
+}
+
 #[cfg(feature = "xla")]
 #[test]
 fn xla_is_what_it_declares() {
@@ -217,7 +227,13 @@ fn xla_is_what_it_declares() {
     assert_eq!(arraybridge::library("jax").unwrap().name(), "xla");
 }
 
-#[cfg(not(any(feature = "ndarray", feature = "ndarray-0_16", feature = "tch", feature = "xla")))]
+#[cfg(not(any(
+    feature = "ndarray",
+    feature = "ndarray-0_16",
+    feature = "opencl",
+    feature = "tch",
+    feature = "xla"
+)))]
 #[test]
 fn a_feature_that_is_off_is_named() {
     let error = arraybridge::library("numpy").unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! `cargo xtask setup`: brings in what Cargo does not. One file per thing to set up.
 
 mod cache;
+pub(crate) mod opencl;
 pub(crate) mod peers;
 pub(crate) mod tch;
 mod wheel;
@@ -32,8 +33,10 @@ pub(crate) struct Setup {
     pub(crate) what: &'static str,
     /// What is downloaded, in words for people.
     pub(crate) download: &'static str,
-    /// Whether `demo` brings it: small, and without root.
+    /// Whether `demo` and `test` bring it: small, and without root (or where they run as root).
     pub(crate) small: bool,
+    /// Whether the system's package manager brings it, and not into the cache folder.
+    pub(crate) is_of_the_system: bool,
     /// Whether it is brought only where it is named in full.
     pub(crate) only_by_name: bool,
     /// Returns where it is, if it is there already.
@@ -57,8 +60,14 @@ impl Setup {
     }
 }
 
-const SETUPS: &[&Setup] =
-    &[&peers::SETUP, &tch::SETUP, &tch::OLDER_SETUP, &xla::SETUP, &xla::OLDER_SETUP];
+const SETUPS: &[&Setup] = &[
+    &opencl::SETUP,
+    &peers::SETUP,
+    &tch::SETUP,
+    &tch::OLDER_SETUP,
+    &xla::SETUP,
+    &xla::OLDER_SETUP,
+];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let options = Options { with_torch: arguments.with_torch };
@@ -90,7 +99,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             println!("  is not there; `cargo xtask setup {name}` downloads {download}");
             continue;
         }
-        println!("  downloads {download} into {}", cache::folder(name)?.display());
+        match setup.is_of_the_system {
+            true => println!("  downloads {download}"),
+            false => println!("  downloads {download} into {}", cache::folder(name)?.display()),
+        }
         (setup.install)(options)?;
         println!("  done");
     }

@@ -14,6 +14,7 @@ pub(crate) const SETUP: Setup = Setup {
     what: "NumPy and Python's arraybridge 0.5.2 (with --with-torch PyTorch too), to measure against",
     download: "about 20 MB from PyPI (with --with-torch up to 3 GB: its Linux wheel needs CUDA's)",
     small: false,
+    is_of_the_system: false,
     only_by_name: false,
     found: |options| is_done(options).then(|| cache::folder(SETUP.name).ok())?,
     install,

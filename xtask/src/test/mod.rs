@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test that this machine can run.
 
 mod memory;
+mod opencl;
 mod plugins;
 mod programs;
 mod tch;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut steps = packages(only.is_some());
     steps.extend(feature_sets());
     steps.extend(tch::steps(only == Some("tch")));
+    steps.extend(opencl::steps());
     steps.extend(plugins::steps());
     steps.extend(programs::steps());
     steps.extend(memory::steps());
@@ -53,6 +55,7 @@ fn packages(apart: bool) -> Vec<Step> {
     let crates: &[(&'static [&'static str], &str)] = &[
         (&["core"], "arraybridge-core"),
         (&["ndarray"], "arraybridge-ndarray"),
+        (&["opencl"], "arraybridge-opencl"),
         (&["xla"], "arraybridge-xla"),
         (&["testkit"], "arraybridge-testkit"),
         (&["facade"], "arraybridge"),

@@ -112,7 +112,7 @@ impl DeviceFacts {
             local_memory: size(CL_DEVICE_LOCAL_MEM_SIZE)?,
             compute_units: size(CL_DEVICE_MAX_COMPUTE_UNITS)?.max(1),
             work_group: size(CL_DEVICE_MAX_WORK_GROUP_SIZE)?.max(1),
-            rounds_division: singles & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT as u64 != 0,
+            rounds_division: singles & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
         }))
     }
 }
