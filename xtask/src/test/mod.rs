@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 const FEATURES: &[&str] = &[
     "arraybridge/metrics",
     "arraybridge/ndarray-0_16",
+    "arraybridge/opencl",
     "arraybridge/tracing",
     "arraybridge/xla",
     "arraybridge-core/metrics",
