@@ -16,6 +16,7 @@ pub(crate) struct Arguments {
 const PUBLISHED: &[&str] = &[
     "arraybridge-core",
     "arraybridge-testkit",
+    "arraybridge-cuda",
     "arraybridge-ndarray",
     "arraybridge-opencl",
     "arraybridge-tch",
@@ -40,6 +41,7 @@ const FEATURE_SETS: &[&str] = &[
     "-p arraybridge --no-default-features --features serde",
     "-p arraybridge --no-default-features --features tch,doc-only",
     "-p arraybridge --no-default-features --features opencl",
+    "-p arraybridge --no-default-features --features cuda",
     "-p arraybridge --no-default-features --features xla",
 ];
 

@@ -36,8 +36,8 @@ pub const CUDA: KnownLibrary = KnownLibrary::new(
         .with_aliases(&["cupy"])
         .with_dlpack(ACCELERATOR)
         .with_device_move(),
-    None,
-    "it is declared for plans, and this version has no backend for it (planned: cudarc)",
+    Some("cuda"),
+    "it needs its feature and NVIDIA's driver for CUDA 11.2 or later, nothing else of CUDA",
 );
 
 /// OpenCL's buffers: accelerators, and CPUs as named devices that share main memory.

@@ -7,6 +7,8 @@ pub mod declarations;
 pub mod prelude;
 
 pub use arraybridge_core::*;
+#[cfg(feature = "cuda")]
+pub use arraybridge_cuda as cuda;
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray as ndarray;
 #[cfg(feature = "opencl")]
@@ -23,6 +25,8 @@ pub use arraybridge_xla as xla;
 /// nothing.
 pub fn register_all() {
     declare(declarations::ALL);
+    #[cfg(feature = "cuda")]
+    arraybridge_cuda::register();
     #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
     arraybridge_ndarray::register();
     #[cfg(feature = "opencl")]

@@ -7,6 +7,8 @@ pub use arraybridge_core::{
     HostViewExt, Library, Mechanism, NativeArray, ObserverScope, OutputDtype, Outputs, Plan,
     libraries, library, plan, register_library, stack_slices, to, unstack_slices,
 };
+#[cfg(feature = "cuda")]
+pub use arraybridge_cuda::{Cuda, CudaArray};
 #[cfg(any(feature = "ndarray", feature = "ndarray-0_16"))]
 pub use arraybridge_ndarray::{NdArray, Ndarray};
 #[cfg(feature = "opencl")]

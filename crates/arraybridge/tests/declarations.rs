@@ -220,6 +220,16 @@ fn opencl_is_what_it_declares() {
     assert_eq!(arraybridge::library("pyclesperanto").unwrap().name(), "opencl");
 }
 
+#[cfg(feature = "cuda")]
+#[test]
+fn cuda_is_what_it_declares() {
+    use arraybridge::prelude::Cuda;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<Cuda>(), declarations::CUDA.declaration);
+    assert_eq!(arraybridge::library("cupy").unwrap().name(), "cuda");
+}
+
 #[cfg(feature = "xla")]
 #[test]
 fn xla_is_what_it_declares() {
@@ -231,6 +241,7 @@ fn xla_is_what_it_declares() {
 }
 
 #[cfg(not(any(
+    feature = "cuda",
     feature = "ndarray",
     feature = "ndarray-0_16",
     feature = "opencl",

@@ -57,6 +57,7 @@ fn packages(apart: bool) -> Vec<Step> {
         (&["core"], "arraybridge-core"),
         (&["ndarray"], "arraybridge-ndarray"),
         (&["opencl"], "arraybridge-opencl"),
+        (&["cuda"], "arraybridge-cuda"),
         (&["xla"], "arraybridge-xla"),
         (&["testkit"], "arraybridge-testkit"),
         (&["facade"], "arraybridge"),

@@ -1,0 +1,171 @@
+//! cudarc's own arrays, without a copy.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arraybridge_core::{ConversionError, Element, Error, Layout, NativeArray};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
+
+use crate::driver::join;
+use crate::library::foreign;
+use crate::memory::{Keeper, Memory};
+use crate::ops::Task;
+use crate::{Cuda, CudaArray, CudaError, runtime, stream};
+
+/// A slice of cudarc and the shape that its elements have, in row-major order.
+///
+/// ```no_run
+/// use arraybridge_core::{Convert, HOST, HostArray};
+/// use arraybridge_cuda::{Cuda, CudaArray, ShapedSlice};
+/// use cudarc::driver::CudaContext;
+///
+/// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let stream = CudaContext::new(0)?.default_stream();
+/// let slice = ShapedSlice::new(stream.clone_htod(&[1f32, 2.0, 3.0, 4.0])?, &[2, 2]);
+/// let array: CudaArray = slice.try_into()?;               // no copy
+/// let slice: ShapedSlice<f32> = array.try_into()?;        // and back: the slice itself
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ShapedSlice<T> {
+    /// The elements.
+    pub slice: CudaSlice<T>,
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+}
+
+impl<T> ShapedSlice<T> {
+    /// Joins a slice and a shape.
+    pub fn new(slice: CudaSlice<T>, shape: &[usize]) -> ShapedSlice<T> {
+        ShapedSlice { slice, shape: shape.to_vec() }
+    }
+}
+
+/// Waits, on a stream of this crate, for all that cudarc knows of a slice, and returns its address.
+fn address<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
+    let context = Arc::clone(slice.context());
+    // What was noted before has nothing to do with this.
+    let earlier = context.check_err();
+    let own = Arc::clone(slice.stream());
+    join(stream, &own)?;
+    let (address, used) = slice.device_ptr_mut(stream);
+    drop(used);
+    context.check_err().map_err(CudaError::from)?;
+    context.record_err(earlier);
+    Ok(address)
+}
+
+impl<T: Element> NativeArray<Cuda> for ShapedSlice<T> {
+    fn into_library(self) -> Result<CudaArray, ConversionError<Self>> {
+        let ShapedSlice { mut slice, shape } = self;
+        let back = |error, slice, shape| {
+            Err(ConversionError::new(error, Some(ShapedSlice { slice, shape })))
+        };
+        let layout = match Layout::row_major(&shape) {
+            Ok(layout) => layout,
+            Err(error) => return back(error, slice, shape),
+        };
+        if layout.len() != slice.len() {
+            let found = vec![slice.len()];
+            let error = Error::ShapeMismatch {
+                operation: "array of a slice",
+                expected: shape.clone(),
+                found,
+            };
+            return back(error, slice, shape);
+        }
+        let context = match runtime::of_cuda(slice.context()) {
+            Ok(context) => context,
+            Err(error) => return back(error, slice, shape),
+        };
+        let stream = stream::current(&context);
+        let address = match address(&mut slice, &stream) {
+            Ok(address) => address,
+            Err(error) => return back(foreign("taking a slice", error), slice, shape),
+        };
+        let nbytes = slice.num_bytes();
+        let keeper = Keeper::other(slice);
+        let memory = Memory::new(&context, address, nbytes, keeper, &stream);
+        Ok(CudaArray::new(memory, address, T::DTYPE, layout))
+    }
+
+    fn from_library(array: CudaArray) -> Result<Self, ConversionError<CudaArray>> {
+        if array.dtype() != T::DTYPE {
+            let error = Error::DtypeMismatch { expected: T::DTYPE, found: array.dtype() };
+            return Err(ConversionError::new(error, Some(array)));
+        }
+        let shape = array.shape().to_vec();
+        match release(array) {
+            Ok(slice) => Ok(ShapedSlice { slice, shape }),
+            Err((error, array)) => Err(ConversionError::new(error, Some(array))),
+        }
+    }
+}
+
+/// Turns an array into a slice: the one that it began as, else one over its memory, else (where that is
+/// shared, strided, a part, or somebody else's) over a copy.
+fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaArray)> {
+    let failed = |error| foreign("giving a slice", error);
+    let (begins, nbytes) = (array.address(), array.nbytes());
+    let row_major = array.layout().is_row_major();
+    let stream = stream::current(array.context());
+    if let Some(memory) = array.exclusive().filter(|_| row_major) {
+        let whole = memory.address == begins && memory.nbytes == nbytes && !memory.is_exported();
+        let kept = if whole { memory.take_keeper::<CudaSlice<T>>(&stream) } else { Ok(None) };
+        match kept {
+            // What this crate queued is done before what the slice's own stream queues next.
+            Ok(Some(slice)) => {
+                return match join(slice.stream(), &stream) {
+                    Ok(()) => Ok(slice),
+                    Err(error) => Err((failed(error), array)),
+                };
+            }
+            Ok(None) if whole && memory.is_own() => return adopt(array),
+            Ok(None) => {}
+            Err(error) => return Err((failed(error), array)),
+        }
+    }
+    match Task::of(&array).and_then(|task| task.gather(&array)) {
+        Ok(copy) => adopt(copy),
+        Err(error) => Err((error, array)),
+    }
+}
+
+/// Makes a slice over an array's own memory, which it fills and nobody else reaches.
+fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaArray)> {
+    let failed = |error| foreign("giving a slice", error);
+    let stream = stream::current(array.context());
+    if array.layout().is_empty() {
+        return stream.null::<T>().map_err(|error| (failed(error.into()), array));
+    }
+    let ordered = match array.exclusive() {
+        Some(memory) => memory.write_on(&stream).map_err(failed),
+        None => Err(Error::already_taken("giving a slice")),
+    };
+    if let Err(error) = ordered {
+        return Err((error, array));
+    }
+    let (address, count) = (array.address(), array.layout().len());
+    // SAFETY: initialised memory of so many elements, which cudarc frees as it was allocated: from a
+    // pool exactly where its context has them. `forget` below leaves that to the slice. cudarc
+    // panics where it cannot make events.
+    let made = catch_unwind(AssertUnwindSafe(|| unsafe {
+        stream.upgrade_device_ptr::<T>(address, count)
+    }));
+    let Ok(mut slice) = made else {
+        return Err((failed(CudaError::from_code(2)), array));
+    };
+    // Notes the write, so that other streams of cudarc wait for it.
+    drop(slice.device_ptr_mut(&stream).1);
+    match array.into_memory() {
+        Ok(memory) => {
+            memory.forget();
+            Ok(slice)
+        }
+        Err(array) => {
+            slice.leak();
+            Err((Error::already_taken("giving a slice"), array))
+        }
+    }
+}
