@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod demo;
 mod gpu_check;
+mod interpreter;
 mod libtorch;
 mod setup;
 mod step;

@@ -68,8 +68,9 @@ pub const PYTHON: KnownLibrary = KnownLibrary::new(
     Declaration::new("python", HOST.and(ACCELERATOR))
         .with_dlpack(HOST.and(ACCELERATOR))
         .with_host_share(HOST),
-    None,
-    "it is declared for plans, and this version has no backend for it (planned: PyO3)",
+    Some("python"),
+    "it needs its feature and Python 3.11 or later with its library: on Debian `apt-get install \
+     python3-dev`; `cargo xtask setup python` in a clone of arraybridge brings Python's packages",
 );
 
 /// Every official library, sorted by name.

@@ -13,6 +13,8 @@ pub use arraybridge_cuda as cuda;
 pub use arraybridge_ndarray as ndarray;
 #[cfg(feature = "opencl")]
 pub use arraybridge_opencl as opencl;
+#[cfg(feature = "python")]
+pub use arraybridge_python as python;
 #[cfg(feature = "tch")]
 pub use arraybridge_tch as tch;
 #[cfg(feature = "xla")]
@@ -33,6 +35,8 @@ pub fn register_all() {
     arraybridge_opencl::register();
     #[cfg(feature = "tch")]
     arraybridge_tch::register();
+    #[cfg(feature = "python")]
+    arraybridge_python::register();
     #[cfg(feature = "xla")]
     arraybridge_xla::register();
 }

@@ -13,6 +13,8 @@ pub use arraybridge_cuda::{Cuda, CudaArray};
 pub use arraybridge_ndarray::{NdArray, Ndarray};
 #[cfg(feature = "opencl")]
 pub use arraybridge_opencl::{ClArray, OpenCl};
+#[cfg(feature = "python")]
+pub use arraybridge_python::{PyArray, PyLibrary};
 #[cfg(feature = "tch")]
 pub use arraybridge_tch::Tch;
 #[cfg(feature = "xla")]

@@ -169,14 +169,8 @@ fn known_libraries_are_listed_once_in_order() {
 }
 
 #[test]
-fn a_library_without_a_backend_says_so() {
-    for known in ALL.iter().filter(|known| known.feature.is_none()) {
-        let name = known.declaration.name;
-        let error = arraybridge::library(name).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("no library `{name}` is registered")), "{error}");
-        assert!(error.contains("this version has no backend for it (planned: "), "{error}");
-    }
-
+fn a_device_that_a_library_never_has_is_refused() {
+    assert!(ALL.iter().all(|known| known.feature.is_some()), "each has its feature");
     let error = plan("cupy", HOST, "numpy", HOST).unwrap_err().to_string();
     assert_eq!(error, "cuda has no arrays on `host`; it keeps arrays on: accelerator");
 }
@@ -240,11 +234,22 @@ fn xla_is_what_it_declares() {
     assert_eq!(arraybridge::library("jax").unwrap().name(), "xla");
 }
 
+#[cfg(feature = "python")]
+#[test]
+fn python_is_what_it_declares() {
+    use arraybridge::prelude::PyLibrary;
+    use arraybridge::{Declaration, declarations};
+
+    assert_eq!(Declaration::of::<PyLibrary>(), declarations::PYTHON.declaration);
+    assert_eq!(arraybridge::library("python").unwrap().name(), "python");
+}
+
 #[cfg(not(any(
     feature = "cuda",
     feature = "ndarray",
     feature = "ndarray-0_16",
     feature = "opencl",
+    feature = "python",
     feature = "tch",
     feature = "xla"
 )))]

@@ -1,8 +1,10 @@
 //! `cargo xtask setup`: brings in what Cargo does not. One file per thing to set up.
 
 mod cache;
+mod environment;
 pub(crate) mod opencl;
 pub(crate) mod peers;
+pub(crate) mod python;
 pub(crate) mod tch;
 mod wheel;
 pub(crate) mod xla;
@@ -63,6 +65,8 @@ impl Setup {
 const SETUPS: &[&Setup] = &[
     &opencl::SETUP,
     &peers::SETUP,
+    &python::SETUP,
+    &python::OLDER_SETUP,
     &tch::SETUP,
     &tch::OLDER_SETUP,
     &xla::SETUP,

@@ -4,6 +4,7 @@ mod memory;
 mod opencl;
 mod plugins;
 mod programs;
+mod python;
 mod tch;
 
 use anyhow::Result;
@@ -27,14 +28,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.extend(feature_sets());
     steps.extend(tch::steps(only == Some("tch")));
     steps.extend(opencl::steps());
+    steps.extend(python::steps());
     steps.extend(plugins::steps());
     steps.extend(programs::steps());
     steps.extend(memory::steps());
     run_all(choose(steps, only)?)
 }
 
-/// The features besides the default ones, without those that need libtorch to build, and without
-/// `doc-only`, which builds what does not link.
+/// The features besides the default ones, without those that need libtorch or Python to build, and
+/// without `doc-only`, which builds what does not link.
 const FEATURES: &[&str] = &[
     "arraybridge/metrics",
     "arraybridge/ndarray-0_16",
@@ -50,7 +52,8 @@ const FEATURES: &[&str] = &[
 /// Unit, integration and documentation tests: in one build, or one step per crate to choose from.
 fn packages(apart: bool) -> Vec<Step> {
     if !apart {
-        let all = "test --workspace --exclude arraybridge-tch --no-fail-fast --features";
+        let all = "test --workspace --exclude arraybridge-tch --exclude arraybridge-python \
+                   --no-fail-fast --features";
         return vec![Step::task("all crates", &[], Task::cargo(all).args([FEATURES.join(",")]))];
     }
     let crates: &[(&'static [&'static str], &str)] = &[

@@ -169,12 +169,20 @@ pub struct Description {
     /// The address of element `[0, 0, ...]` in its device's address space, or 0 where the library
     /// has none to tell. Core only compares it.
     pub address: usize,
+    /// The name that records give the array's library, where that has arrays of several makers
+    /// (`python:torch`); `None` for the library's own.
+    pub label: Option<&'static str>,
 }
 
 impl Description {
     /// Joins the parts of a description.
     pub fn new(dtype: DType, layout: Layout, device: Device, address: usize) -> Description {
-        Description { dtype, layout, device, address }
+        Description { dtype, layout, device, address, label: None }
+    }
+
+    /// Names the maker of the array for records.
+    pub fn labelled(self, label: &'static str) -> Description {
+        Description { label: Some(label), ..self }
     }
 
     /// Returns the size of all elements in bytes.

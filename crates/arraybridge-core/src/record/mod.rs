@@ -30,11 +30,12 @@ pub use tracing_observer::TracingObserver;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ConversionRecord<'a> {
-    /// The canonical name of the library that had the array.
+    /// The canonical name of the library that had the array, with its maker where the library has
+    /// arrays of several (`python:torch`).
     pub source_library: &'static str,
     /// Where the array was.
     pub source_device: Device,
-    /// The canonical name of the library that has it now.
+    /// The name of the library that has it now, likewise.
     pub target_library: &'static str,
     /// Where it is now.
     pub target_device: Device,

@@ -67,7 +67,8 @@ pub(crate) fn carry_by_reference(
     }
     if same {
         if source.second(array, out)? == Second::Copied {
-            let made = Made { copied: !seen.layout.is_empty(), device: to, nbytes: seen.nbytes() };
+            let (copied, nbytes) = (!seen.layout.is_empty(), seen.nbytes());
+            let made = Made { copied, device: to, nbytes, label: seen.label };
             emit(&passage, &seen, Mechanism::StaysInPlace, made, &[]);
         }
         return Ok(());
@@ -184,10 +185,10 @@ fn finish(
         return Ok(());
     }
     let empty = seen.layout.is_empty();
-    let (address, device, nbytes) = match passage.target.describe(&*out) {
-        Ok(made) => (made.address, made.device, made.nbytes()),
+    let (address, device, nbytes, label) = match passage.target.describe(&*out) {
+        Ok(made) => (made.address, made.device, made.nbytes(), made.label),
         // Being observed changes no outcome. What is not proven to be shared counts as copied.
-        Err(_) if passage.policy == CopyPolicy::Allow => (0, passage.to, seen.nbytes()),
+        Err(_) if passage.policy == CopyPolicy::Allow => (0, passage.to, seen.nbytes(), None),
         Err(error) => return Err(error),
     };
     // An address of 0 is one that a library does not tell.
@@ -211,7 +212,7 @@ fn finish(
     if passage.policy == CopyPolicy::Never && !shared && !empty {
         return Err(would_copy(passage, mechanism, declined));
     }
-    let made = Made { copied: !shared && !empty, device, nbytes };
+    let made = Made { copied: !shared && !empty, device, nbytes, label };
     emit(passage, seen, mechanism, made, &declined);
     Ok(())
 }
@@ -221,6 +222,7 @@ struct Made {
     copied: bool,
     device: Device,
     nbytes: usize,
+    label: Option<&'static str>,
 }
 
 /// Writes the record, if somebody observes.
@@ -233,9 +235,9 @@ fn emit(
 ) {
     let Some(started) = passage.started else { return };
     record::emit(&ConversionRecord {
-        source_library: passage.source.name(),
+        source_library: seen.label.unwrap_or(passage.source.name()),
         source_device: seen.device,
-        target_library: passage.target.name(),
+        target_library: made.label.unwrap_or(passage.target.name()),
         target_device: made.device,
         mechanism,
         copied: made.copied,

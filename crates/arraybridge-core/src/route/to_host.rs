@@ -19,8 +19,11 @@ pub(crate) fn to_host(
     if let Some(started) = started {
         // Being observed changes no outcome: an array that is not described is recorded as copied.
         let seen = source.describe(array);
-        let (device, address) = seen.map_or((HOST, 0), |seen| (seen.device, seen.address));
-        let side = Side { library: source.name(), device };
+        let name = source.name();
+        let (library, device, address) = seen.map_or((name, HOST, 0), |seen| {
+            (seen.label.unwrap_or(name), seen.device, seen.address)
+        });
+        let side = Side { library, device };
         emit(side, Side::HOST, address == host.address(), &host, started);
     }
     Ok(host)
@@ -38,8 +41,11 @@ pub(crate) fn from_host(
     target.upload(host, device, out)?;
     if let Some(started) = started {
         let made = target.describe(&*out);
-        let (device, address) = made.map_or((device, 0), |made| (made.device, made.address));
-        let side = Side { library: target.name(), device };
+        let name = target.name();
+        let (library, device, address) = made.map_or((name, device, 0), |made| {
+            (made.label.unwrap_or(name), made.device, made.address)
+        });
+        let side = Side { library, device };
         emit(Side::HOST, side, address == host.address(), host, started);
     }
     Ok(())

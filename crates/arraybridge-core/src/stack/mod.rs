@@ -229,8 +229,9 @@ fn stack_on_host(
     if let Some(started) = started {
         let seconds = started.elapsed().as_secs_f64() / planes.len() as f64;
         for plane in planes.iter().filter(|plane| plane.library() != target) {
+            let label = plane.describe().ok().and_then(|seen| seen.label);
             record::emit(&ConversionRecord {
-                source_library: plane.library().name(),
+                source_library: label.unwrap_or(plane.library().name()),
                 source_device: Device::Host,
                 target_library: target.name(),
                 target_device: device,

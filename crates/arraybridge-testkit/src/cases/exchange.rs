@@ -130,8 +130,10 @@ fn recorded(array: AnyArray, sample: &Sample, target: Library, to: Device) -> Op
     }
     let [record] = &records[..] else { panic!("{context}: {} records", records.len()) };
     let after = made.describe().unwrap();
-    assert_eq!((record.source_library, record.source_device), (source.name(), before.device));
-    assert_eq!((record.target_library, record.target_device), (target.name(), to));
+    let (named, then_named) = (before.label.unwrap_or(source.name()), after.label);
+    assert_eq!((record.source_library, record.source_device), (named, before.device));
+    let then_named = then_named.unwrap_or(target.name());
+    assert_eq!((record.target_library, record.target_device), (then_named, to));
     assert_eq!(record.nbytes, sample.bits().unwrap().len(), "{context}");
     let moved = before.address != after.address;
     if sample.bits().unwrap().is_empty() {

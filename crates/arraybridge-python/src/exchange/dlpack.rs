@@ -1,0 +1,128 @@
+//! DLPack, for other libraries in the process.
+
+use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
+use arraybridge_core::roles::{DlpackExport, DlpackImport};
+use arraybridge_core::{
+    Access, CopyPolicy, Decline, DeclineReason, DeviceKinds, Error, HostArray, Obstacle, Owner,
+};
+
+use super::claim::claim;
+use super::host::{Held, attached, take_over};
+use super::{copy_to_host, devices};
+use crate::read::{Wish, look};
+use crate::{Maker, PyArray, PyLibrary as Library};
+
+/// The array that a copy was made of, with that copy's owner.
+struct Copied {
+    array: PyArray,
+    _copy: Owner,
+}
+
+impl DlpackExport<Library> for Library {
+    fn kinds(&self) -> DeviceKinds {
+        DeviceKinds::HOST.and(DeviceKinds::ACCELERATOR)
+    }
+
+    fn device(&self, array: &PyArray) -> Result<DlpackDevice, Obstacle> {
+        if array.maker() == Maker::Dask {
+            return Ok(DlpackDevice::CPU);
+        }
+        attached(|py| Ok(look(&array.object(py), Wish::default())?.device()))
+    }
+
+    fn export(
+        &self,
+        slot: &mut Option<PyArray>,
+        policy: CopyPolicy,
+        stream: Option<DlpackStream>,
+    ) -> Result<DlpackPayload, Obstacle> {
+        attached(|py| {
+            let array = slot.as_ref().ok_or_else(|| Error::already_taken("exporting an array"))?;
+            match claim(py, array) {
+                Ok(claimed) => {
+                    let payload = claimed.payload;
+                    let (data, offset) = (payload.data(), payload.byte_offset());
+                    let (dtype, layout) = (payload.dtype(), payload.layout().clone());
+                    let device = payload.device();
+                    drop(payload);
+                    let array =
+                        slot.take().ok_or_else(|| Error::already_taken("exporting an array"))?;
+                    let owner = Owner::new(Held(array));
+                    // SAFETY: the array's memory, which it keeps and nothing but this handle on it
+                    // reaches, which `claim` proved.
+                    let payload = unsafe {
+                        DlpackPayload::new(
+                            owner,
+                            data,
+                            offset,
+                            dtype,
+                            layout,
+                            device,
+                            Access::Exclusive,
+                        )
+                    };
+                    return Ok(payload?);
+                }
+                Err(declined @ Obstacle::Declined(_)) if policy == CopyPolicy::Never => {
+                    return Err(declined);
+                }
+                Err(Obstacle::Declined(_)) => {}
+                Err(failed) => return Err(failed),
+            }
+            let object = array.object(py);
+            let seen = look(&object, Wish::default())?.device();
+            let copy = if seen.is_host_readable() {
+                copy_to_host(&object)?.into_dlpack()?
+            } else {
+                // The library that holds it copies it, on its device and in its own order of work.
+                look(&object, Wish { copy: true, to_host: false, stream })?
+            };
+            if copy.access() != Access::Exclusive && !copy.layout().is_empty() {
+                let note = "the Python library makes no copy that is nobody else's";
+                return Err(Decline::new(DeclineReason::Shared).note(note).into());
+            }
+            let (data, offset) = (copy.data(), copy.byte_offset());
+            let (dtype, layout) = (copy.dtype(), copy.layout().clone());
+            let (device, access) = (copy.device(), copy.access());
+            drop(object);
+            let array = slot.take().ok_or_else(|| Error::already_taken("exporting an array"))?;
+            let owner = Owner::new(Copied { array, _copy: copy.into_owner() });
+            // SAFETY: the copy's own description under an owner that holds the copy's.
+            let payload =
+                unsafe { DlpackPayload::new(owner, data, offset, dtype, layout, device, access) }?;
+            Ok(payload.mark_copied())
+        })
+    }
+
+    fn reclaim(&self, owner: Owner) -> Result<PyArray, Owner> {
+        let owner = match owner.into_inner::<Held>() {
+            Ok(held) => return Ok(held.0),
+            Err(owner) => owner,
+        };
+        owner.into_inner::<Copied>().map(|copied| copied.array)
+    }
+}
+
+impl DlpackImport<Library> for Library {
+    fn kinds(&self) -> DeviceKinds {
+        DeviceKinds::HOST.and(DeviceKinds::ACCELERATOR)
+    }
+
+    fn stream(&self, _: DlpackDevice) -> Result<Option<DlpackStream>, Obstacle> {
+        // Which stream the Python library will use is not known before it has the array.
+        Ok(None)
+    }
+
+    fn import(&self, payload: DlpackPayload) -> Result<PyArray, Obstacle> {
+        if payload.access() != Access::Exclusive {
+            let note = "Python code may write its arrays, and others hold this memory";
+            return Err(Decline::new(DeclineReason::Shared).note(note).into());
+        }
+        attached(|py| {
+            if payload.device().is_host_readable() {
+                return take_over(py, HostArray::from_dlpack(payload)?);
+            }
+            devices::import(py, payload)
+        })
+    }
+}

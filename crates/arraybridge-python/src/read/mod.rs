@@ -1,0 +1,87 @@
+//! Reading what an object tells of its memory, by whichever protocol it speaks.
+
+mod capsule;
+mod dlpack;
+mod exchange_api;
+mod interface;
+
+use arraybridge_core::dlpack::{DlpackPayload, DlpackStream};
+use arraybridge_core::{Error, Owner};
+use pyo3::prelude::*;
+
+use crate::attached::Attached;
+use crate::error::raised;
+use crate::make;
+
+pub(crate) use capsule::{LEGACY, VERSIONED};
+
+/// What is asked of a producer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    /// A copy that nothing else reaches.
+    pub(crate) copy: bool,
+    /// That the elements come to main memory.
+    pub(crate) to_host: bool,
+    /// The stream on which they are used.
+    pub(crate) stream: Option<DlpackStream>,
+}
+
+/// Returns whether an object speaks one of the protocols itself.
+pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    let py = object.py();
+    let names = [
+        pyo3::intern!(py, "__dlpack__"),
+        pyo3::intern!(py, "__array_interface__"),
+        pyo3::intern!(py, "__cuda_array_interface__"),
+        pyo3::intern!(py, "__array__"),
+    ];
+    for name in names {
+        if attribute(object, name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Describes an object's memory and keeps it there. Others may write it at any time, which is what
+/// the payload's access says.
+///
+/// The protocols are tried in this order: for NumPy's arrays the array interface's C structure
+/// (its DLPack refuses read-only arrays to consumers that do not ask for 1.0, and costs more); the
+/// C exchange API of DLPack 1.3 on the type; `__dlpack__`; the array interfaces; `__array__`.
+pub(crate) fn look(object: &Bound<'_, PyAny>, wish: Wish) -> Result<DlpackPayload, Error> {
+    let plain = !wish.copy && !wish.to_host;
+    if plain && let Some(payload) = interface::of_struct(object)? {
+        return Ok(payload);
+    }
+    if plain
+        && wish.stream.is_none()
+        && let Some(payload) = exchange_api::export(object)?
+    {
+        return Ok(payload);
+    }
+    if let Some(payload) = dlpack::export(object, wish)? {
+        return Ok(payload);
+    }
+    if let Some(payload) = interface::of_object(object)? {
+        return Ok(payload);
+    }
+    let array = make::as_numpy(object)?;
+    interface::of_struct(&array)?.ok_or_else(|| Error::InvalidPayload {
+        field: "object",
+        message: format!("`{}` is no array", object.get_type()),
+    })
+}
+
+/// Returns an attribute, or `None` where there is none; other exceptions are errors.
+fn attribute<'py>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, pyo3::types::PyString>,
+) -> Result<Option<Bound<'py, PyAny>>, Error> {
+    object.getattr_opt(name).map_err(|error| raised(object.py(), "reading an attribute", error))
+}
+
+/// An owner that holds an object.
+fn holding(object: &Bound<'_, PyAny>) -> Owner {
+    Owner::new(Attached::new(object.clone().unbind()))
+}
