@@ -55,7 +55,10 @@ impl Reaper {
 
 /// Drops a value of somebody else's type; its panic ends here.
 fn drop_caught(kept: Kept) {
-    let _ = catch_unwind(AssertUnwindSafe(move || drop(kept)));
+    if let Err(thrown) = catch_unwind(AssertUnwindSafe(move || drop(kept))) {
+        // Dropping what it carries could panic once more.
+        std::mem::forget(thrown);
+    }
 }
 
 thread_local! {
@@ -117,12 +120,25 @@ pub(crate) unsafe fn over(
 }
 
 /// Releases a buffer, and drops what it kept alive if no command is left on it.
+///
+/// What is dropped may release further buffers, and so on without an end: an array that went back and
+/// forth between libraries is kept by an owner of an owner of an owner. So the outermost call drops
+/// what all of them kept, one after another, and the stack does not grow.
 pub(crate) fn release(mem: Mem) {
-    let before = RELEASED.try_with(|released| released.replace(Some(Vec::new())));
+    let is_outermost = RELEASED.try_with(|released| {
+        let Ok(mut released) = released.try_borrow_mut() else { return false };
+        let is_outermost = released.is_none();
+        released.get_or_insert_default();
+        is_outermost
+    });
     drop(mem);
-    let after = before.map(|before| RELEASED.try_with(|released| released.replace(before)));
-    if let Ok(Ok(Some(kept))) = after {
-        // Outside of the callback, and of the borrow: a drop may release further buffers.
-        kept.into_iter().for_each(drop_caught);
+    if is_outermost != Ok(true) {
+        return;
     }
+    // Dropped outside of the callback, and of the borrow.
+    let next = || RELEASED.try_with(|released| released.try_borrow_mut().ok()?.as_mut()?.pop());
+    while let Ok(Some(kept)) = next() {
+        drop_caught(kept);
+    }
+    let _ = RELEASED.try_with(|released| released.take());
 }
