@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// The operations, for which programs and kernels are here, come next.
+// Callers' own contexts and kernels, which use the rest of `cl`, come next.
 #![allow(dead_code, unused_imports)]
 
 mod array;
@@ -8,6 +8,7 @@ mod device;
 mod exchange;
 mod library;
 mod memory;
+mod ops;
 mod place;
 mod program;
 mod reaper;

@@ -1,5 +1,6 @@
 //! The library trait.
 
+use arraybridge_core::ops::{ArrayMath, ArrayOps};
 use arraybridge_core::roles::{Accelerator, DeviceMove, Duplicate, HostShare, HostVisible};
 use arraybridge_core::{
     ArrayLibrary, Availability, BoxError, Description, Device, DeviceKinds, Error, HostArray,
@@ -85,6 +86,14 @@ impl ArrayLibrary for OpenCl {
     }
 
     fn accelerator(&self) -> Option<&dyn Accelerator> {
+        Some(self)
+    }
+
+    fn ops(&self) -> Option<&dyn ArrayOps<Self>> {
+        Some(self)
+    }
+
+    fn math(&self) -> Option<&dyn ArrayMath<Self>> {
         Some(self)
     }
 }
