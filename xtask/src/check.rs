@@ -7,7 +7,7 @@ use crate::task::{Tally, Task, root};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run the checks of this name alone (fmt, clippy, docs, dependencies, packages)
+    /// Run the checks of this name alone (fmt, clippy, docs, dependencies, ptx, packages)
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let docs = crate::interpreter::without(docs.env("RUSTDOCFLAGS", "-D warnings"));
     steps.push(Step::task("documentation", &["docs"], docs));
     steps.push(Step::new("default dependencies", &["dependencies"], dependencies));
+    steps.push(Step::new("PTX", &["ptx"], crate::ptx::check));
     steps.push(Step::new("packages", &["packages"], packages));
     run_all(crate::step::choose(steps, arguments.only.as_deref())?)
 }

@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     arguments: Vec<String>,
 }
 
-const BACKENDS: [&str; 1] = ["xla"];
+const BACKENDS: [&str; 2] = ["cuda", "xla"];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let binary = build(&arguments.backend)?;

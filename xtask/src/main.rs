@@ -10,6 +10,7 @@ mod demo;
 mod gpu_check;
 mod interpreter;
 mod libtorch;
+mod ptx;
 mod setup;
 mod step;
 mod task;
@@ -36,6 +37,8 @@ enum Command {
     Setup(setup::Arguments),
     /// Measure speed against what a program would use instead
     Bench(bench::Arguments),
+    /// Compile the CUDA kernels' PTX anew, or check that it is what the source gives
+    Ptx(ptx::Arguments),
     /// Check formatting, lints, documentation, dependencies and packages
     Check(check::Arguments),
     /// Check a backend on this machine's GPU, or build the binary that does
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
     };

@@ -114,9 +114,10 @@ DEVICE Parts parts_of(f64 value) {
     u64 bits = bits_of<u64>(value);
     u32 exponent = bits >> 52 & 2047;
     u64 mantissa = bits & 0xfffffffffffffull;
-    // Numbers below the normal ones are below half of every narrow format's smallest.
+    // Numbers below the normal ones are below half of every narrow format's smallest, whatever their
+    // bits.
     return {bits >> 63 != 0, exponent == 2047 && mantissa != 0, exponent == 2047 && mantissa == 0,
-            exponent == 0, (int)exponent - 1023, mantissa | 1ull << 52};
+            exponent == 0 && mantissa == 0, (int)exponent - 1023, mantissa | 1ull << 52};
 }
 
 DEVICE Parts parts_of(u64 value) {

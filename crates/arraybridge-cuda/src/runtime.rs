@@ -6,7 +6,7 @@ use arraybridge_core::{Availability, Device, Error};
 use cudarc::driver::CudaContext;
 
 use crate::context::{Context, lock};
-use crate::driver::{self, Missing};
+use crate::driver::{self, Bound, Missing};
 use crate::library::{NAME, foreign};
 
 /// The contexts in use: the devices' primary ones are kept for the process, a caller's own as long
@@ -91,6 +91,7 @@ fn primary(ordinal: u32) -> Result<Arc<Context>, Error> {
         return Ok(Arc::clone(context));
     }
     let failed = |error| foreign("opening a device", error);
+    let _thread = Bound::preserve().map_err(failed)?;
     let cuda = CudaContext::new(ordinal as usize).map_err(|error| failed(error.into()))?;
     let context = Arc::new(Context::open(cuda).map_err(failed)?);
     contexts.primary.push((ordinal, Arc::clone(&context)));

@@ -8,6 +8,7 @@ use cudarc::driver::CudaStream;
 
 use crate::CudaError;
 use crate::context::Context;
+use crate::driver::Bound;
 use crate::library::foreign;
 use crate::runtime;
 
@@ -50,6 +51,7 @@ pub(crate) fn own_scope(context: &Context) -> Result<DeviceScope, CudaError> {
     let stream = match found {
         Some(stream) => stream,
         None => {
+            let _thread = Bound::preserve()?;
             let stream = context.cuda.new_stream()?;
             OWN.with_borrow_mut(|own| own.push(Arc::clone(&stream)));
             stream

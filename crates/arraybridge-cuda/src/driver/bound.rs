@@ -33,6 +33,15 @@ impl Bound {
         }
         Ok(Bound { previous, _thread: PhantomData })
     }
+
+    /// Remembers this thread's context while calls of cudarc make others current.
+    pub(crate) fn preserve() -> Result<Bound, CudaError> {
+        let entries = entries()?;
+        let mut current: CUcontext = std::ptr::null_mut();
+        // SAFETY: the call writes a handle.
+        check(unsafe { (entries.cuCtxGetCurrent)(&mut current) })?;
+        Ok(Bound { previous: Some(current), _thread: PhantomData })
+    }
 }
 
 impl Drop for Bound {

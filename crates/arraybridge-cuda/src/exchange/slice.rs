@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arraybridge_core::{ConversionError, Element, Error, Layout, NativeArray};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
 
-use crate::driver::join;
+use crate::driver::{Bound, join};
 use crate::library::foreign;
 use crate::memory::{Keeper, Memory};
 use crate::ops::Task;
@@ -44,6 +44,7 @@ impl<T> ShapedSlice<T> {
 
 /// Waits, on a stream of this crate, for all that cudarc knows of a slice, and returns its address.
 fn address<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
+    let _thread = Bound::preserve()?;
     let context = Arc::clone(slice.context());
     // What was noted before has nothing to do with this.
     let earlier = context.check_err();
@@ -135,9 +136,14 @@ fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, Cud
 /// Makes a slice over an array's own memory, which it fills and nobody else reaches.
 fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaArray)> {
     let failed = |error| foreign("giving a slice", error);
+    let _thread = match Bound::preserve() {
+        Ok(thread) => thread,
+        Err(error) => return Err((failed(error), array)),
+    };
     let stream = stream::current(array.context());
     if array.layout().is_empty() {
-        return stream.null::<T>().map_err(|error| (failed(error.into()), array));
+        let (operation, message) = ("a slice of cudarc", "it has no elements to allocate".into());
+        return Err((Error::LayoutUnsupported { operation, message }, array));
     }
     let ordered = match array.exclusive() {
         Some(memory) => memory.write_on(&stream).map_err(failed),

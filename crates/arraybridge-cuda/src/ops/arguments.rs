@@ -174,3 +174,52 @@ pub(super) fn carrier(dtype: DType) -> Carrier {
         _ => I64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = include_str!("../../kernels/kernels.ptx");
+
+    /// Returns the size of the one parameter that a kernel takes, as the PTX states it.
+    #[allow(clippy::unwrap_used, clippy::panic)]
+    fn stated(kernel: &str) -> usize {
+        let start = format!(".b8 {kernel}_param_0[");
+        let (_, rest) = PTX.split_once(&start).unwrap_or_else(|| panic!("no kernel `{kernel}`"));
+        rest.split_once(']').unwrap().0.parse().unwrap()
+    }
+
+    #[test]
+    fn the_structures_are_those_of_the_kernels() {
+        for (kernel, size) in [
+            ("copy_1", size_of::<Transfer>()),
+            ("copy_16", size_of::<Transfer>()),
+            ("cast_f32", size_of::<Cast>()),
+            ("sum_f64", size_of::<Reduce>()),
+            ("finite_max_f32", size_of::<Reduce>()),
+            ("mean_i64", size_of::<Mean>()),
+            ("logical_and", size_of::<Pair>()),
+            ("multiply_c64", size_of::<Pair>()),
+            ("divide_f32", size_of::<Divide>()),
+            ("rescale_f64", size_of::<Rescale>()),
+            ("linspace", size_of::<Linspace>()),
+        ] {
+            assert_eq!(size, stated(kernel), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn the_ptx_is_for_every_gpu_and_waits_for_no_other_thread() {
+        assert!(PTX.contains(".version 6.0\n.target sm_50"));
+        assert!(!PTX.contains("bar.sync") && !PTX.contains(".shared"));
+        // No header of CUDA, no symbol from elsewhere.
+        assert!(!PTX.contains(".extern"));
+    }
+
+    #[test]
+    fn every_dtype_has_a_number() {
+        for (number, dtype) in DType::all().enumerate() {
+            assert_eq!(code(dtype).ok(), Some(number as u32));
+        }
+    }
+}

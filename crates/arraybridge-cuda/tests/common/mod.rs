@@ -4,11 +4,16 @@
 
 // Each test program uses its part of this.
 #![allow(dead_code)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::ffi::CString;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use arraybridge_core::ops::HostExchange;
+use arraybridge_core::{Device, HostArray};
+use arraybridge_cuda::{Cuda, CudaArray};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 
 /// Names the case that a child process of a test is to run.
@@ -114,4 +119,39 @@ pub(crate) fn in_a_child(test: &str, case: &str, settings: &[(&str, &str)]) {
     assert!(child.status.success(), "`{case}` ended with {}: {errors}", child.status);
     let results = String::from_utf8_lossy(&child.stdout);
     assert!(results.contains(" 1 passed"), "`{case}` did not run: {results}");
+}
+
+/// Runs a body alone among the tests of a program that break rules, delay streams or count.
+pub(crate) fn alone<R>(body: impl FnOnce() -> R) -> R {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = body();
+    delay(0);
+    result
+}
+
+/// The first device.
+pub(crate) const GPU: Device = Device::Accelerator(0);
+/// Another one.
+pub(crate) const OTHER: Device = Device::Accelerator(1);
+
+/// Returns numbers from 0 on.
+pub(crate) fn ramp(count: usize) -> HostArray {
+    let values: Vec<f32> = (0..count).map(|value| value as f32).collect();
+    HostArray::from_slice(&values, &[count]).unwrap()
+}
+
+/// Reads an array's elements.
+pub(crate) fn values(array: &CudaArray) -> Vec<f32> {
+    Cuda::to_host(array).unwrap().to_contiguous().unwrap().as_slice::<f32>().unwrap().to_vec()
+}
+
+/// Waits for something that another thread does, ten seconds at most.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < patience, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
