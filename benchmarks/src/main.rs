@@ -9,6 +9,8 @@ mod copies;
 mod operations;
 mod pairs;
 mod python;
+#[cfg(feature = "tch")]
+mod tch;
 mod xla;
 
 use std::path::PathBuf;
@@ -37,6 +39,8 @@ fn main() -> Result<()> {
     copies::run(&mut bench)?;
     operations::run(&mut bench)?;
     xla::run(&mut bench)?;
+    #[cfg(feature = "tch")]
+    tch::run(&mut bench)?;
     let peers = arguments.python.map(|python| python::measure(&python, arguments.quick));
     let peers = peers.transpose()?.unwrap_or_default();
     let rows = bench.into_rows(&peers);

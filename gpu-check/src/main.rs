@@ -9,6 +9,8 @@ mod accelerator;
 mod checks;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "tch")]
+mod tch;
 #[cfg(feature = "xla")]
 mod xla;
 
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     #[cfg(feature = "cuda")]
     cuda::run(checks, arguments.on_any_device)?;
+    #[cfg(feature = "tch")]
+    tch::run(checks, arguments.on_any_device)?;
     #[cfg(feature = "xla")]
     xla::run(checks, arguments.on_any_device)?;
     println!("\n{}", checks.summary());

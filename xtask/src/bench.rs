@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+use crate::libtorch;
 use crate::setup::peers;
 use crate::task::Task;
 
@@ -19,7 +20,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // Release: what is measured is what users get.
-    let mut task = Task::cargo("run --quiet --release --package arraybridge-benchmarks --");
+    let run = "run --quiet --release --package arraybridge-benchmarks";
+    let mut task = if libtorch::is_there() {
+        libtorch::with_libtorch(Task::cargo(&format!("{run} --features tch --")))?
+    } else {
+        println!("without PyTorch; `cargo xtask setup tch` brings it");
+        Task::cargo(&format!("{run} --"))
+    };
     if arguments.quick {
         task = task.args(["--quick"]);
     }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::libtorch;
 use crate::task::Task;
 
 #[derive(clap::Args)]
@@ -22,7 +23,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     // The program runs in the workspace's root, so what was given is made absolute first.
     let output = std::path::absolute(&arguments.output)?;
-    let mut task = Task::cargo("run --quiet -p arraybridge-examples --bin demo --");
+    let run = "run --quiet -p arraybridge-examples --bin demo";
+    let mut task = if libtorch::is_there() {
+        libtorch::with_libtorch(Task::cargo(&format!("{run} --features tch --")))?
+    } else {
+        Task::cargo(&format!("{run} --"))
+    };
     task = task.args([std::ffi::OsStr::new("--output"), output.as_os_str()]);
     if let Some(file) = &arguments.file {
         task = task.args([std::path::absolute(file)?]);

@@ -10,6 +10,7 @@ mod demo;
 mod gpu_check;
 mod interpreter;
 mod libtorch;
+mod older_torch;
 mod ptx;
 mod setup;
 mod step;

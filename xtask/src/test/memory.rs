@@ -40,21 +40,27 @@ fn address_sanitizer() -> anyhow::Result<Outcome> {
     Ok(Outcome::Done(tally))
 }
 
+/// How a test program is run under valgrind.
+pub(super) const VALGRIND: &str = "valgrind --quiet --error-exitcode=9 --leak-check=full \
+                                   --show-leak-kinds=definite --errors-for-leak-kinds=definite";
+
+/// Returns why nothing runs under valgrind here, if it does not.
+pub(super) fn no_valgrind() -> Option<String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Some("it is set up for x86_64 Linux alone".into());
+    }
+    let there = Task::new("valgrind").args(["--version"]).succeeds();
+    (!there).then(|| "no valgrind; the package `valgrind` of the system brings it".into())
+}
+
 /// Runs the tests of the exchange paths under valgrind.
 fn valgrind() -> anyhow::Result<Outcome> {
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Ok(Outcome::Skipped("it is set up for x86_64 Linux alone".into()));
+    if let Some(reason) = no_valgrind() {
+        return Ok(Outcome::Skipped(reason));
     }
-    if !Task::new("valgrind").args(["--version"]).succeeds() {
-        return Ok(Outcome::Skipped(
-            "no valgrind; the package `valgrind` of the system brings it".into(),
-        ));
-    }
-    let runner = "valgrind --quiet --error-exitcode=9 --leak-check=full \
-                  --show-leak-kinds=definite --errors-for-leak-kinds=definite";
     let watched = |tests: &str| {
         let test = Task::cargo(&format!("test {tests}"));
-        test.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner).run()
+        test.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", VALGRIND).run()
     };
     let mut tally = watched("-p arraybridge-core --lib -- dlpack host")?;
     tally.add(watched("-p arraybridge-tests --test aliasing")?);

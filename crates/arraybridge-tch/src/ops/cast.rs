@@ -53,7 +53,7 @@ fn part(dtype: DType) -> DType {
 fn narrow(tensor: &Tensor, from: DType, to: DType) -> Result<Tensor, Failure> {
     let exact = from.size() < 4 || from == DType::F32;
     if exact {
-        return plain(&plain(tensor, DType::F32)?, to);
+        return last(&plain(tensor, DType::F32)?, to);
     }
     let wide = plain(tensor, DType::F64)?;
     let nearest = plain(&wide, DType::F32)?;
@@ -64,7 +64,21 @@ fn narrow(tensor: &Tensor, from: DType, to: DType) -> Result<Tensor, Failure> {
     // One code toward zero where it was rounded away from it, infinity to the largest number.
     let bits = as_dtype(&nearest, DType::I32)?.f_sub(&plain(&beyond, DType::I32)?)?;
     let odd = as_dtype(&bits.f_bitwise_or_tensor(&inexact)?, DType::F32)?;
-    plain(&odd, to)
+    last(&odd, to)
+}
+
+/// Casts f32 into a narrower float, with NaN where the format has no number near it: there torch
+/// takes the largest number (from version 2.13 on) or leaves the sign out.
+fn last(tensor: &Tensor, to: DType) -> Result<Tensor, Failure> {
+    let seen = Seen::of(tensor)?;
+    let beyond = match to {
+        // Half way from the largest number to what would be the next is still rounded down.
+        DType::F8E4M3Fn => tensor.f_abs()?.f_gt_tensor(&scalar(464.0, DType::F32, &seen)?)?,
+        DType::F8E8M0Fnu => tensor.f_lt_tensor(&scalar(0.0, DType::F32, &seen)?)?,
+        _ => return plain(tensor, to),
+    };
+    let nan = scalar(f64::NAN, DType::F32, &seen)?;
+    plain(&nan.f_where_self(&beyond, tensor)?, to)
 }
 
 /// Truncates floats (f32 or f64) into integers, ends beyond the range and NaN to zero. What torch

@@ -32,7 +32,8 @@ impl Reach {
         match self {
             Reach::Exclusive => "nobody else holds the tensor",
             Reach::SharedTensor => {
-                "the tensor has other holders, such as a shallow clone, a model or an autograd graph"
+                "the tensor has other holders, such as a shallow clone, a view, a model or an \
+                 autograd graph"
             }
             Reach::SharedStorage => "other tensors, such as views, lie in the same storage",
             Reach::Foreign => {
