@@ -8,6 +8,7 @@ use arraybridge_core::{Access, AxisSlice, DType, Device, Error, Layout};
 
 use crate::library::foreign;
 use crate::memory::Memory;
+use crate::ops::gather;
 use crate::place::Place;
 
 /// An array in an OpenCL buffer: an offset, a shape and strides over memory that is shared with
@@ -150,6 +151,28 @@ impl ClArray {
     /// As [`Layout::permute`].
     pub fn permute(&self, axes: &[usize]) -> Result<ClArray, Error> {
         self.relaid(self.layout.permute(axes)?, 0)
+    }
+
+    /// Returns a row-major array that begins its buffer, as kernels of one's own take it: this one
+    /// where it is such, else a copy.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's failures.
+    pub fn to_contiguous(&self) -> Result<ClArray, Error> {
+        if self.layout.is_row_major() && self.offset == 0 { Ok(self.clone()) } else { gather(self) }
+    }
+
+    /// Makes the array the only one over its memory, copying it on the device if it is not, and
+    /// returns whether it copied.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's failures; the array is left as it was.
+    pub fn make_mut(&mut self) -> Result<bool, Error> {
+        if self.is_exclusive() {
+            return Ok(false);
+        }
+        *self = gather(self)?;
+        Ok(true)
     }
 
     /// Waits until the elements are there.

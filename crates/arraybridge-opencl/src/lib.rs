@@ -1,11 +1,12 @@
 #![doc = include_str!("../README.md")]
-// Callers' own contexts and kernels, which use the rest of `cl`, come next.
-#![allow(dead_code, unused_imports)]
 
 mod array;
 mod cl;
+mod context;
 mod device;
 mod exchange;
+mod exit;
+mod kernel;
 mod library;
 mod memory;
 mod ops;
@@ -15,7 +16,9 @@ mod reaper;
 
 pub use array::ClArray;
 pub use cl::OpenClError;
+pub use context::ClContext;
 pub use device::{DeviceFacts, Hardware, device_facts};
+pub use kernel::{ClProgram, KernelArgument};
 pub use library::OpenCl;
 pub use memory::{MemoryUse, memory_use, set_memory_budget};
 pub use program::set_program_folder;

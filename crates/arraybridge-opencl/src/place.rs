@@ -9,6 +9,7 @@ use arraybridge_core::Device;
 
 use crate::cl::{Context, OpenClError, Queue, create_context};
 use crate::device::KnownDevice;
+use crate::exit;
 use crate::memory::{Pool, StagingPool};
 use crate::program::Programs;
 
@@ -51,7 +52,9 @@ impl Place {
         let id = PLACES.fetch_add(1, Ordering::Relaxed);
         let (programs, pool, staging) =
             (Programs::default(), Pool::default(), StagingPool::default());
-        Place { id, known, programs, pool, staging, shared: Arc::new(shared), context }
+        let shared = Arc::new(shared);
+        exit::watch(&shared);
+        Place { id, known, programs, pool, staging, shared, context }
     }
 
     pub(crate) fn device(&self) -> Device {
@@ -81,7 +84,9 @@ impl Place {
                 return Ok(());
             }
             let queue = Queue::new(&self.context, self.known.id)?;
-            own.insert(self.id, (Arc::new(Stream { queue, in_order: true }), 1));
+            let stream = Arc::new(Stream { queue, in_order: true });
+            exit::watch(&stream);
+            own.insert(self.id, (stream, 1));
             Ok(())
         })
     }

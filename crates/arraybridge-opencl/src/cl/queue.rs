@@ -139,6 +139,15 @@ impl Queue {
         checked("clFlush", command_queue::flush(self.raw()))
     }
 
+    /// Queues a command that is over when all before it are.
+    pub(crate) fn marker(&self) -> Result<Event, OpenClError> {
+        let _lock = self.lock();
+        // SAFETY: the handle is valid, and no list is given.
+        let made =
+            unsafe { command_queue::enqueue_marker_with_wait_list(self.raw(), 0, ptr::null()) };
+        event("clEnqueueMarkerWithWaitList", made)
+    }
+
     /// Waits for all queued commands.
     pub(crate) fn finish(&self) -> Result<(), OpenClError> {
         let _lock = self.lock();

@@ -12,6 +12,8 @@ mod pool;
 mod staging;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arraybridge_core::{Access, DType, Error, HostArray};
 use cl3::memory::{CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
@@ -30,6 +32,9 @@ pub(crate) use staging::StagingPool;
 
 use budget::Charge;
 use pool::Cached;
+
+/// How long an allocation that does not fit waits for others' memory to be let go of.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A buffer, and what was queued on it.
 ///
@@ -62,16 +67,22 @@ impl Memory {
     pub(crate) fn allocate(place: &Arc<Place>, nbytes: usize) -> Result<Memory, Error> {
         // OpenCL has no empty buffers.
         let nbytes = nbytes.max(1);
-        let refused = match Memory::try_allocate(place, nbytes) {
-            Err(error) if is_out_of_memory(&error) => error,
-            other => return other,
-        };
-        // What is kept for reuse, or only by queued work, may be enough.
-        place.release_memory();
         match Memory::try_allocate(place, nbytes) {
-            Err(error) if is_out_of_memory(&error) => Err(out_of_memory(place, nbytes)),
-            Err(_) => Err(refused),
-            made => made,
+            Err(error) if error.is_out_of_memory() => {}
+            other => return other,
+        }
+        // What is kept for reuse, or only by queued work, may be enough. Drivers let go of a buffer
+        // on threads of their own, a moment after the last command on it is over.
+        let deadline = Instant::now() + PATIENCE;
+        place.release_memory();
+        loop {
+            match Memory::try_allocate(place, nbytes) {
+                Err(error) if error.is_out_of_memory() && Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) if error.is_out_of_memory() => return Err(out_of_memory(place, nbytes)),
+                other => return other,
+            }
         }
     }
 
@@ -223,10 +234,6 @@ impl Drop for Memory {
             Kind::Host(_) | Kind::Foreign => reaper::release(mem),
         }
     }
-}
-
-fn is_out_of_memory(error: &Error) -> bool {
-    error.is_out_of_memory()
 }
 
 fn out_of_memory(place: &Place, nbytes: usize) -> Error {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cl::{Event, OpenClError};
+use crate::cl::Event;
 use crate::place::Stream;
 
 /// From how many readers on those that are over are forgotten.
@@ -69,9 +69,4 @@ impl Uses {
 /// Returns the events of commands, as OpenCL wants them; they are valid as long as the commands live.
 pub(crate) fn events(commands: &[Arc<Command>]) -> Vec<*mut std::ffi::c_void> {
     commands.iter().map(|command| command.event.raw()).collect()
-}
-
-/// Waits for all of several commands; the first failure is the error.
-pub(crate) fn wait(commands: &[Arc<Command>]) -> Result<(), OpenClError> {
-    commands.iter().try_for_each(|command| command.event.wait())
 }

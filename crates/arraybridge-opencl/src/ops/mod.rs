@@ -17,10 +17,11 @@ use crate::library::NAME;
 use crate::place::Place;
 use crate::{ClArray, OpenCl, device, exchange};
 use element::{Element, real, widest};
-use task::{LOGICAL, MADE, OUTER, Task};
+use task::{LOGICAL, MADE, OUTER};
 use walk::Walk;
 
 pub(crate) use copy::gather;
+pub(crate) use task::Task;
 
 /// The dtype of integers' means and quotients.
 const QUOTIENT: DType = DType::F32;

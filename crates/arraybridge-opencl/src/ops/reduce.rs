@@ -152,11 +152,11 @@ fn run(
         let global = [results.div_ceil(items) * items, pieces];
         // SAFETY: both walks are parts of the array's; there is room for a result each, and for a
         // total of each piece.
-        unsafe { task.run(&global, &[items, 1]) }?;
+        unsafe { task.run(&global, Some(&[items, 1])) }?;
     } else {
         let task = task.local(group * plan.total);
         // SAFETY: as above; the shared memory has room for a total of each item.
-        unsafe { task.run(&[results * group, pieces], &[group, 1]) }?;
+        unsafe { task.run(&[results * group, pieces], Some(&[group, 1])) }?;
     }
     let Some(totals) = &totals else { return Ok(()) };
     let task = Task::new(place, &REDUCE, "finish", &options)?

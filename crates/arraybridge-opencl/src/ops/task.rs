@@ -44,8 +44,9 @@ family!(MADE, "made.cl");
 family!(OUTER, "outer.cl");
 
 /// A value that a kernel takes as it lies in memory.
-pub(super) trait Value: Copy {}
+pub(crate) trait Value: Copy {}
 
+impl Value for i32 {}
 impl Value for u32 {}
 impl Value for u64 {}
 impl Value for i64 {}
@@ -54,7 +55,7 @@ impl Value for f64 {}
 impl Value for Walk {}
 
 /// A kernel whose arguments are set one after another.
-pub(super) struct Task<'a> {
+pub(crate) struct Task<'a> {
     place: &'a Arc<Place>,
     built: Arc<Built>,
     name: CString,
@@ -86,8 +87,18 @@ impl<'a> Task<'a> {
         let built = place.programs.get(place, family.name, family.source, &text).map_err(wrap)?;
         let name = CString::new(kernel).unwrap_or_default();
         let kernel = built.take(&name).map_err(wrap)?;
-        let (reads, writes) = (Vec::new(), Vec::new());
-        Ok(Task { place, built, name, kernel, next: 0, reads, writes, failed: None })
+        Ok(Task::of(place, &built, name, kernel))
+    }
+
+    /// Takes a kernel of a program, which goes back to it.
+    pub(crate) fn of(
+        place: &'a Arc<Place>,
+        built: &Arc<Built>,
+        name: CString,
+        kernel: Kernel,
+    ) -> Task<'a> {
+        let (built, reads, writes) = (Arc::clone(built), Vec::new(), Vec::new());
+        Task { place, built, name, kernel, next: 0, reads, writes, failed: None }
     }
 
     /// Returns the largest work-group that the kernel runs with here.
@@ -126,32 +137,38 @@ impl<'a> Task<'a> {
     }
 
     /// Sets the next argument: an array to read that begins its buffer.
-    pub(super) fn read_whole(self, array: &'a ClArray) -> Task<'a> {
+    pub(crate) fn read_whole(self, array: &'a ClArray) -> Task<'a> {
         self.read_memory(array.memory())
     }
 
     /// Sets the next argument: memory to read.
-    pub(super) fn read_memory(mut self, memory: &'a Memory) -> Task<'a> {
+    pub(crate) fn read_memory(mut self, memory: &'a Memory) -> Task<'a> {
         self.buffer(memory);
         self.reads.push(memory);
         self
     }
 
     /// Sets the next argument: memory to write.
-    pub(super) fn write(mut self, memory: &'a Memory) -> Task<'a> {
+    pub(crate) fn write(mut self, memory: &'a Memory) -> Task<'a> {
         self.buffer(memory);
         self.writes.push(memory);
         self
     }
 
     /// Sets the next argument: a value.
-    pub(super) fn value<T: Value>(mut self, value: T) -> Task<'a> {
+    pub(crate) fn value<T: Value>(mut self, value: T) -> Task<'a> {
         self.set(size_of::<T>(), (&raw const value).cast());
         self
     }
 
+    /// Sets the next argument: a value as it lies in memory.
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Task<'a> {
+        self.set(bytes.len(), bytes.as_ptr().cast());
+        self
+    }
+
     /// Sets the next argument: memory of a work-group.
-    pub(super) fn local(mut self, nbytes: usize) -> Task<'a> {
+    pub(crate) fn local(mut self, nbytes: usize) -> Task<'a> {
         self.set(nbytes, std::ptr::null());
         self
     }
@@ -167,7 +184,7 @@ impl<'a> Task<'a> {
         let group = GROUP.min(self.place.known.facts.work_group);
         let global = [count.div_ceil(group).saturating_mul(group)];
         // SAFETY: as the caller says.
-        unsafe { self.run(&global, &[group]) }
+        unsafe { self.run(&global, Some(&[group])) }
     }
 
     /// Queues the kernel.
@@ -175,7 +192,7 @@ impl<'a> Task<'a> {
     /// # Safety
     /// The arguments are those that the kernel declares, and over these work items it reads and
     /// writes within the arrays; nobody but the caller has a handle on what it writes.
-    pub(super) unsafe fn run(self, global: &[usize], local: &[usize]) -> Result<(), Error> {
+    pub(crate) unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<(), Error> {
         let Task { place, built, name, kernel, reads, writes, failed: wrong, .. } = self;
         if let Some(error) = wrong {
             return Err(error);
@@ -191,7 +208,7 @@ impl<'a> Task<'a> {
             }
             let list = events(&waits);
             // SAFETY: as the caller says; `waits` is what earlier commands on the buffers left.
-            let event = unsafe { stream.queue.launch(&kernel, global, Some(local), &list) }?;
+            let event = unsafe { stream.queue.launch(&kernel, global, local, &list) }?;
             stream.queue.flush()?;
             let command = Command::new(event, &stream);
             for memory in &reads {

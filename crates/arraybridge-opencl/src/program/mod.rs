@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cl::{Kernel, OpenClError, Program};
+use crate::exit;
 use crate::place::Place;
 
 pub use disk::set_program_folder;
@@ -71,6 +72,7 @@ impl Programs {
             return Ok(Arc::clone(built));
         }
         let program = disk::load_or_compile(place, source, options)?;
+        exit::register();
         let made = Arc::new(Built { program, idle: Mutex::default() });
         *built = Some(Arc::clone(&made));
         Ok(made)
