@@ -80,6 +80,12 @@ fn opencl_alone_registers_opencl() {
     assert_eq!(registered("opencl"), ["opencl"]);
 }
 
+/// With or without a driver: registering loads nothing.
+#[test]
+fn cuda_alone_registers_cuda() {
+    assert_eq!(registered("cuda"), ["cuda"]);
+}
+
 /// With or without its plugin: registering loads nothing.
 #[test]
 fn xla_alone_registers_xla() {

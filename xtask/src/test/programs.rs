@@ -12,6 +12,7 @@ const EXAMPLES: &[&str] = &[
     "borrowed_views",
     "jax_function",
     "xla_ops",
+    "cuda_kernel",
 ];
 
 pub(super) fn steps() -> Vec<Step> {

@@ -54,7 +54,10 @@ pub(crate) fn find(name: &str) -> Option<Kernel> {
         }
     }
     match name {
-        "double_f32" => Some(Kernel::Native(double_f32)),
+        "double_f32" => Some(Kernel::Native(|values| each(values, |value: f32| value * 2.0))),
+        // Those of `gpu-check` and of the example, so that both can be tried.
+        "triple" => Some(Kernel::Native(|values| each(values, |value: f32| value * 3.0))),
+        "invert" => Some(Kernel::Native(|values| each(values, |value: u8| !value))),
         _ => None,
     }
 }
@@ -65,14 +68,16 @@ fn word(value: &[u8]) -> u64 {
     u64::from_le_bytes(whole)
 }
 
-/// `double_f32(float *array, unsigned long long count)`
-fn double_f32(values: &[Vec<u8>]) {
+/// `void kernel(T *array, unsigned long long count)`, which changes each element.
+fn each<T: Copy>(values: &[Vec<u8>], change: impl Fn(T) -> T) {
     let (array, count) = (word(&values[0]), word(&values[1]));
+    let size = size_of::<T>();
     for place in 0..count {
-        let element = kernel_access(array + place * 4, 4, true).cast::<f32>();
-        // SAFETY: the access was checked, or leads to a place of no consequence.
+        let element = kernel_access(array + place * size as u64, size, true).cast::<T>();
+        // SAFETY: the access was checked, or leads to a place of no consequence; these elements are
+        // numbers, of which every bit pattern is one.
         let value = unsafe { element.read_unaligned() };
         // SAFETY: as above.
-        unsafe { element.write_unaligned(value * 2.0) };
+        unsafe { element.write_unaligned(change(value)) };
     }
 }

@@ -15,9 +15,8 @@ use crate::{Cuda, CudaArray, CudaError, runtime, stream};
 /// A slice of cudarc and the shape that its elements have, in row-major order.
 ///
 /// ```no_run
-/// use arraybridge_core::{Convert, HOST, HostArray};
-/// use arraybridge_cuda::{Cuda, CudaArray, ShapedSlice};
-/// use cudarc::driver::CudaContext;
+/// use arraybridge_cuda::cudarc::driver::CudaContext;
+/// use arraybridge_cuda::{CudaArray, ShapedSlice};
 ///
 /// # fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// let stream = CudaContext::new(0)?.default_stream();
@@ -101,6 +100,25 @@ impl<T: Element> NativeArray<Cuda> for ShapedSlice<T> {
             Ok(slice) => Ok(ShapedSlice { slice, shape }),
             Err((error, array)) => Err(ConversionError::new(error, Some(array))),
         }
+    }
+}
+
+impl<T: Element> TryFrom<ShapedSlice<T>> for CudaArray {
+    type Error = ConversionError<ShapedSlice<T>>;
+
+    /// Makes an array over the slice's memory.
+    fn try_from(slice: ShapedSlice<T>) -> Result<CudaArray, Self::Error> {
+        slice.into_library()
+    }
+}
+
+impl<T: Element> TryFrom<CudaArray> for ShapedSlice<T> {
+    type Error = ConversionError<CudaArray>;
+
+    /// Returns the slice that the array began as, or one over its memory; over a copy where that is
+    /// shared, strided, a part of something or somebody else's.
+    fn try_from(array: CudaArray) -> Result<ShapedSlice<T>, Self::Error> {
+        ShapedSlice::from_library(array)
     }
 }
 
