@@ -12,6 +12,9 @@ use crate::driver::Bound;
 use crate::library::foreign;
 use crate::runtime;
 
+/// The handle that means the default stream of the calling thread (`CU_STREAM_PER_THREAD`).
+const PER_THREAD: usize = 2;
+
 thread_local! {
     /// The streams that scopes chose on this thread, the innermost last.
     static CHOSEN: RefCell<Vec<(u64, Arc<CudaStream>)>> = const { RefCell::new(Vec::new()) };
@@ -75,8 +78,17 @@ pub(crate) fn own_scope(context: &Context) -> Result<DeviceScope, CudaError> {
 /// ```
 ///
 /// # Errors
-/// The failure to use the stream's context.
+/// [`Error::InvalidArgument`] for the per-thread default stream, which is another one on each thread
+/// that uses the arrays; the failure to use the stream's context.
 pub fn use_stream(stream: &Arc<CudaStream>) -> Result<DeviceScope, Error> {
+    if stream.cu_stream() as usize == PER_THREAD {
+        return Err(Error::InvalidArgument {
+            operation: "using a stream",
+            message: "the per-thread default stream is another one on each thread, and arrays are \
+                      handed on; make one with `CudaContext::new_stream`"
+                .into(),
+        });
+    }
     runtime::of_cuda(stream.context())?;
     Ok(choose(Arc::clone(stream)))
 }

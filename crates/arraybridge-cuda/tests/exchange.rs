@@ -318,6 +318,59 @@ fn a_slice_of_cudarc_comes_and_goes_without_a_copy() {
 }
 
 #[test]
+fn every_stream_of_cudarc_waits_for_what_was_done_with_a_slice_here() {
+    alone(|| {
+        let context = CudaContext::new(0).unwrap();
+        let (stream, third) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let slice = stream.clone_htod(&[1f32; 24]).unwrap();
+        let array = ShapedSlice::new(slice, &[4, 6]).into_library().unwrap();
+        let zero = Cuda::from_host(&HostArray::zeros(DType::F32, &[]).unwrap(), GPU).unwrap();
+        common::delay(2000);
+        let array = Cuda::assign(array, 0..2, &zero).unwrap();
+        let slice = ShapedSlice::<f32>::from_library(array).unwrap().slice;
+        assert_eq!(third.clone_dtoh(&slice).unwrap()[11..13], [0.0, 1.0]);
+        assert_eq!(common::take_violation(), "");
+    });
+}
+
+#[test]
+fn a_slice_that_cannot_be_given_back_stays_with_its_array() {
+    // What other tests let go of must not meet the failures.
+    if common::case().is_none() {
+        let test = "a_slice_that_cannot_be_given_back_stays_with_its_array";
+        return common::in_a_child(test, "failures", &[]);
+    }
+    let given_and_taken = |array: CudaArray, call: &str, after: u32| {
+        common::fail(call, 999, after, 1);
+        let given = ShapedSlice::<f32>::from_library(array);
+        common::fail(call, 0, 0, 0);
+        match given {
+            Ok(slice) => slice.into_library().unwrap(),
+            Err(error) => error.into_array().unwrap(),
+        }
+    };
+    let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
+    let slice = stream.clone_htod(&[7f32; 24]).unwrap();
+    let mut array = ShapedSlice::new(slice, &[4, 6]).into_library().unwrap();
+    for call in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
+        for after in 0..4 {
+            array = given_and_taken(array, call, after);
+            assert_eq!(values(&array), [7.0; 24]);
+        }
+    }
+    // And an array of this crate's, until it has become a slice.
+    for call in ["cuEventCreate", "cuEventRecord"] {
+        for after in 0..4 {
+            let array = Cuda::from_host(&ramp(10), GPU).unwrap();
+            assert_eq!(values(&given_and_taken(array, call, after))[9], 9.0);
+        }
+    }
+    // None of these failures is another call's.
+    assert_eq!(stream.clone_htod(&[1f32]).unwrap().len(), 1);
+    assert_eq!(common::take_violation(), "");
+}
+
+#[test]
 fn an_array_becomes_a_slice_of_cudarc() {
     alone(|| {
         let stream = CudaContext::new(0).unwrap().new_stream().unwrap();

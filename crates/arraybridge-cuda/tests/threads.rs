@@ -9,6 +9,7 @@ use std::sync::{Barrier, Mutex};
 
 use arraybridge_core::ops::{HostExchange, Ops};
 use arraybridge_core::{ArrayFunction, DType, Error, OutputDtype};
+use arraybridge_cuda::cudarc::driver::CudaContext;
 use arraybridge_cuda::{Cuda, CudaArray, current_stream, failed_releases, use_stream};
 use common::{GPU, eventually, live, ramp, values};
 
@@ -58,6 +59,13 @@ fn a_stream_of_the_callers_own_is_used_until_its_guard_goes() {
     drop(second);
     assert_ne!(current_stream(GPU).unwrap(), two);
     assert_eq!(values(&sum), [45.0]);
+}
+
+#[test]
+fn a_stream_that_is_another_one_on_each_thread_is_refused() {
+    let context = CudaContext::new(0).unwrap();
+    let error = use_stream(&context.per_thread_stream()).unwrap_err();
+    assert!(matches!(error, Error::InvalidArgument { .. }), "{error}");
 }
 
 #[test]

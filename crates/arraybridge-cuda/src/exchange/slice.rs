@@ -1,10 +1,11 @@
 //! cudarc's own arrays, without a copy.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arraybridge_core::{ConversionError, Element, Error, Layout, NativeArray};
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtrMut};
 
 use crate::driver::{Bound, join};
 use crate::library::foreign;
@@ -41,19 +42,36 @@ impl<T> ShapedSlice<T> {
     }
 }
 
-/// Waits, on a stream of this crate, for all that cudarc knows of a slice, and returns its address.
-fn address<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
+/// Calls cudarc, which leaves its context current and notes failures there: those alone that are of
+/// this call are its errors, and the thread's context stays what it was.
+fn cudarc<R>(
+    context: &CudaContext,
+    call: impl FnOnce() -> Result<R, CudaError>,
+) -> Result<R, CudaError> {
     let _thread = Bound::preserve()?;
-    let context = Arc::clone(slice.context());
-    // What was noted before has nothing to do with this.
     let earlier = context.check_err();
-    let own = Arc::clone(slice.stream());
-    join(stream, &own)?;
-    let (address, used) = slice.device_ptr_mut(stream);
-    drop(used);
-    context.check_err().map_err(CudaError::from)?;
+    let called = call();
+    let noted = context.check_err();
     context.record_err(earlier);
-    Ok(address)
+    let value = called?;
+    noted?;
+    Ok(value)
+}
+
+/// Makes a stream of this crate wait for all that cudarc knows of a slice, and what cudarc does with
+/// it later on other streams wait for that. Returns the slice's address.
+fn order<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
+    let context = Arc::clone(slice.context());
+    cudarc(&context, || {
+        let (address, used) = slice.device_ptr_mut(stream);
+        drop(used);
+        Ok(address)
+    })
+}
+
+fn address<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
+    join(stream, slice.stream())?;
+    order(slice, stream)
 }
 
 impl<T: Element> NativeArray<Cuda> for ShapedSlice<T> {
@@ -133,11 +151,16 @@ fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, Cud
         let whole = memory.address == begins && memory.nbytes == nbytes && !memory.is_exported();
         let kept = if whole { memory.take_keeper::<CudaSlice<T>>(&stream) } else { Ok(None) };
         match kept {
-            // What this crate queued is done before what the slice's own stream queues next.
-            Ok(Some(slice)) => {
-                return match join(slice.stream(), &stream) {
-                    Ok(()) => Ok(slice),
-                    Err(error) => Err((failed(error), array)),
+            // What this crate queued is done before what the slice's own stream queues next, and
+            // before what others do with it.
+            Ok(Some(mut slice)) => {
+                let joined = join(slice.stream(), &stream);
+                return match joined.and_then(|()| order(&mut slice, &stream)) {
+                    Ok(_) => Ok(slice),
+                    Err(error) => {
+                        memory.keep(slice);
+                        Err((failed(error), array))
+                    }
                 };
             }
             Ok(None) if whole && memory.is_own() => return adopt(array),
@@ -174,14 +197,21 @@ fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaA
     // SAFETY: initialised memory of so many elements, which cudarc frees as it was allocated: from a
     // pool exactly where its context has them. `forget` below leaves that to the slice. cudarc
     // panics where it cannot make events.
-    let made = catch_unwind(AssertUnwindSafe(|| unsafe {
-        stream.upgrade_device_ptr::<T>(address, count)
-    }));
-    let Ok(mut slice) = made else {
-        return Err((failed(CudaError::from_code(2)), array));
+    let make = || unsafe { stream.upgrade_device_ptr::<T>(address, count) };
+    let made = cudarc(stream.context(), || {
+        // Dropped with another failure, it would free the memory, which is the array's still.
+        let made = catch_unwind(AssertUnwindSafe(make)).map(ManuallyDrop::new);
+        made.map_err(|_| CudaError::from_code(2))
+    });
+    let mut slice = match made {
+        Ok(slice) => ManuallyDrop::into_inner(slice),
+        Err(error) => return Err((failed(error), array)),
     };
     // Notes the write, so that other streams of cudarc wait for it.
-    drop(slice.device_ptr_mut(&stream).1);
+    if let Err(error) = order(&mut slice, &stream) {
+        slice.leak();
+        return Err((failed(error), array));
+    }
     match array.into_memory() {
         Ok(memory) => {
             memory.forget();

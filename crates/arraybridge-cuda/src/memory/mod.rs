@@ -144,6 +144,11 @@ impl Memory {
         }
     }
 
+    /// Puts back what `take_keeper` took.
+    pub(crate) fn keep<T: Any + Send>(&mut self, value: T) {
+        self.keeper = Keeper::other(value);
+    }
+
     /// Returns whether the pool keeps it, or the driver.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.keeper, Keeper::Pool | Keeper::Driver)
