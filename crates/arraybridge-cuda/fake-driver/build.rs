@@ -1,8 +1,10 @@
 //! Names the shared library as the driver's is named, and compiles the kernels for the host.
 
 fn main() {
-    // Whoever asks the loader for `libcuda.so` after this library was loaded is given this one.
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
+        // Whoever asks the loader for `libcuda.so` after this library was loaded is given this one.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so");
+    }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(no_kernels)");
     let kernels = "../kernels";

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::CudaError;
 use crate::driver::{self, Bound, Pool};
 use crate::library::foreign;
-use crate::memory::{Reaper, Staging};
+use crate::memory::{Reaper, Staging, Waits, What};
 use crate::ops::Kernels;
 
 /// A CUDA context, with what arrays in it share.
@@ -77,6 +77,15 @@ impl Context {
         let before = pool.reserved()?;
         pool.trim()?;
         Ok(before.saturating_sub(pool.reserved()?) as usize)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(module) = self.kernels.take() {
+            // Kernels may still be queued.
+            self.reaper.post(Waits::Everything, What::Drop(Box::new(module)));
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use cudarc::nvrtc::{self, CompileOptions};
 use crate::context::Context;
 use crate::driver::{Grid, Kernel, Module};
 use crate::library::{NAME, foreign};
+use crate::memory::{Waits, What};
 use crate::ops::Task;
 use crate::{CudaArray, CudaError, runtime};
 
@@ -37,15 +38,27 @@ use crate::{CudaArray, CudaError, runtime};
 /// # Ok(())
 /// # }
 /// ```
-pub struct Program {
+pub struct Program(Arc<Loaded>);
+
+/// A module that is unloaded once all work of its context is done, kernels that are queued included.
+struct Loaded {
     context: Arc<Context>,
-    module: Arc<Module>,
+    /// `None` only while dropped.
+    module: Option<Module>,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            self.context.reaper.post(Waits::Everything, What::Drop(Box::new(module)));
+        }
+    }
 }
 
 /// A kernel of a [`Program`].
 #[derive(Clone)]
 pub struct ProgramKernel {
-    context: Arc<Context>,
+    loaded: Arc<Loaded>,
     kernel: Kernel,
     name: String,
 }
@@ -78,7 +91,7 @@ impl Program {
         })?;
         let module = Module::load(&context.cuda, &text);
         let module = module.map_err(|error| foreign("loading PTX", error))?;
-        Ok(Program { context, module })
+        Ok(Program(Arc::new(Loaded { context, module: Some(module) })))
     }
 
     /// Compiles CUDA source with NVIDIA's compiler library (libnvrtc), for the device.
@@ -130,10 +143,11 @@ impl Program {
             message: format!("the program has no kernel `{name}` (is it `extern \"C\"`?)"),
         };
         let text = CString::new(name).map_err(|_| none())?;
-        match self.module.kernel(&text) {
+        let module = self.0.module.as_ref().ok_or_else(none)?;
+        match module.kernel(&text) {
             Ok(kernel) => {
-                let context = Arc::clone(&self.context);
-                Ok(ProgramKernel { context, kernel, name: name.to_owned() })
+                let loaded = Arc::clone(&self.0);
+                Ok(ProgramKernel { loaded, kernel, name: name.to_owned() })
             }
             // CUDA_ERROR_NOT_FOUND
             Err(error) if error.code() == 500 => Err(none()),
@@ -149,10 +163,10 @@ impl ProgramKernel {
     }
 
     fn check(&self, array: &CudaArray) -> Result<(), Error> {
-        if array.context().is(&self.context) {
+        if array.context().is(&self.loaded.context) {
             return Ok(());
         }
-        let (here, there) = (self.context.device(), array.device());
+        let (here, there) = (self.loaded.context.device(), array.device());
         Err(Error::InvalidArgument {
             operation: "launching a kernel",
             message: format!(
@@ -212,7 +226,7 @@ impl<'a> Launch<'a> {
     /// - Blocks and threads do not race with each other.
     pub unsafe fn run(self) -> Result<(), Error> {
         let failed = |error: CudaError| foreign("launching a kernel", error);
-        let task = Task::new(&self.kernel.context)?;
+        let task = Task::new(&self.kernel.loaded.context)?;
         let mut values: Vec<[u64; 2]> = Vec::with_capacity(self.arguments.len());
         for argument in self.arguments {
             values.push(match argument {
@@ -231,7 +245,7 @@ impl<'a> Launch<'a> {
             values.iter_mut().map(|value| (&raw mut *value).cast()).collect();
         let kernel = &self.kernel.kernel;
         // SAFETY: as the caller says; the stream waits for the arrays, whose memory is let go of after
-        // this work.
+        // this work, and so is the module.
         unsafe { kernel.launch(&task.bound, self.grid, &mut pointers, &task.stream) }
             .map_err(failed)
     }
@@ -239,7 +253,7 @@ impl<'a> Launch<'a> {
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program").field("device", &self.context.device()).finish_non_exhaustive()
+        f.debug_struct("Program").field("device", &self.0.context.device()).finish_non_exhaustive()
     }
 }
 

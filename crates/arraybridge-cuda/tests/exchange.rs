@@ -1,6 +1,8 @@
 //! Exchange: DLPack with streams, pointers that are not where they are said to be, moves between
 //! devices, cudarc's own arrays.
 
+// The stand-in is a shared library of Linux.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -15,6 +17,7 @@ use arraybridge_core::{
     Access, AnyArray, CopyPolicy, DType, Decline, DeclineReason, Error, HostArray, Layout,
     NativeArray, Obstacle, Owner,
 };
+use arraybridge_cuda::cudarc::driver::sys::CUmemAttach_flags;
 use arraybridge_cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, result};
 use arraybridge_cuda::{Cuda, CudaArray, ShapedSlice, current_stream, use_stream};
 use arraybridge_testkit::Releases;
@@ -135,14 +138,14 @@ struct Foreign {
 impl Drop for Foreign {
     fn drop(&mut self) {
         self.context.bind_to_thread().unwrap();
-        // SAFETY: allocated below, and freed once.
-        let _ = unsafe {
-            if self.pinned {
-                result::free_host(self.address as *mut _)
-            } else {
-                result::free_sync(self.address)
-            }
+        let freed = if self.pinned {
+            // SAFETY: allocated below, and freed once.
+            unsafe { result::free_host(self.address as *mut _) }
+        } else {
+            // SAFETY: as above.
+            unsafe { result::free_sync(self.address) }
         };
+        freed.unwrap();
     }
 }
 
@@ -154,16 +157,16 @@ fn foreign(
     access: Access,
 ) -> (DlpackPayload, Releases) {
     let context = CudaContext::new(device).unwrap();
-    // SAFETY: the memory is filled right away, and freed by its owner.
-    let address = unsafe {
-        match kind {
-            3 => result::malloc_host(64, 0).unwrap() as u64,
-            13 => {
-                use arraybridge_cuda::cudarc::driver::sys::CUmemAttach_flags;
-                result::malloc_managed(64, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL).unwrap()
-            }
-            _ => result::malloc_sync(64).unwrap(),
+    let address = match kind {
+        // SAFETY: the memory is filled right away, and freed by its owner.
+        3 => unsafe { result::malloc_host(64, 0) }.unwrap() as u64,
+        13 => {
+            let everybody = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL;
+            // SAFETY: as above.
+            unsafe { result::malloc_managed(64, everybody) }.unwrap()
         }
+        // SAFETY: as above.
+        _ => unsafe { result::malloc_sync(64) }.unwrap(),
     };
     let stream = context.default_stream();
     if kind == 3 {

@@ -1,12 +1,14 @@
 //! Kernels of a program's own. The stand-in has one by the name `double_f32`.
 
+// The stand-in is a shared library of Linux.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
 use arraybridge_core::Error;
 use arraybridge_core::ops::{HostExchange, Ops};
-use arraybridge_cuda::{Cuda, Grid, Program};
+use arraybridge_cuda::{Cuda, Grid, Program, failed_releases};
 use common::{GPU, OTHER, ramp, values};
 
 const PTX: &str = ".version 6.0\n.target sm_50\n.address_size 64\n\
@@ -34,6 +36,27 @@ fn a_kernel_runs_in_the_order_of_its_arrays() {
         }
         assert_eq!(values(&array)[99], 396.0);
         assert_eq!(common::take_violation(), "");
+    });
+}
+
+#[test]
+fn a_program_is_unloaded_after_its_kernels() {
+    common::alone(|| {
+        let mut array = Cuda::from_host(&ramp(10), GPU).unwrap();
+        let (unloaded, failed) = (common::calls("cuModuleUnload"), failed_releases());
+        common::delay(50_000);
+        {
+            let kernel = Program::from_ptx(GPU, PTX).unwrap().kernel("double_f32").unwrap();
+            let mut launch = kernel.launch(Grid::for_count(10));
+            launch.writes(&mut array).unwrap().value(10u64);
+            // SAFETY: a pointer to floats and their number.
+            unsafe { launch.run() }.unwrap();
+        }
+        assert_eq!(common::calls("cuModuleUnload"), unloaded, "while the kernel is queued");
+        common::delay(0);
+        assert_eq!(values(&array)[9], 18.0);
+        common::eventually("unloading", || common::calls("cuModuleUnload") == unloaded + 1);
+        assert_eq!(failed_releases(), failed);
     });
 }
 

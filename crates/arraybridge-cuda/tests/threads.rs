@@ -1,11 +1,13 @@
 //! Threads: each has a stream of its own in array functions, and what they share stays in order.
 
+// The stand-in is a shared library of Linux.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
 use std::collections::HashSet;
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use arraybridge_core::ops::{HostExchange, Ops};
 use arraybridge_core::{ArrayFunction, DType, Error, OutputDtype};
@@ -79,7 +81,7 @@ fn eight_threads_share_arrays_and_leave_nothing_behind() {
             scope.spawn(move || -> Result<(), Error> {
                 let scope = arraybridge_core::Library::of::<Cuda>();
                 let _own = scope.device_scope(GPU)?;
-                let context = shared.stream().context().clone();
+                let context = Arc::clone(shared.stream().context());
                 let own = context.new_stream().unwrap();
                 let _stream = use_stream(&own)?;
                 for round in 0..30 {

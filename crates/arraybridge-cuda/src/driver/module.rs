@@ -11,7 +11,8 @@ use crate::CudaError;
 use crate::error::check;
 use crate::faults::report;
 
-/// Loaded code of a context.
+/// Loaded code of a context. Dropping it unloads it, which whoever has queued a kernel of it must not
+/// do before that is done.
 pub(crate) struct Module {
     raw: CUmodule,
     context: Arc<CudaContext>,
@@ -22,13 +23,9 @@ unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Sync for Module {}
 
-/// A kernel of a module.
-#[derive(Clone)]
-pub(crate) struct Kernel {
-    raw: CUfunction,
-    /// Keeps it loaded.
-    _module: Arc<Module>,
-}
+/// A kernel of a module, which has to stay loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel(CUfunction);
 
 // SAFETY: the driver's functions may be used from any thread.
 unsafe impl Send for Kernel {}
@@ -57,23 +54,23 @@ impl Grid {
 
 impl Module {
     /// Loads PTX text.
-    pub(crate) fn load(context: &Arc<CudaContext>, ptx: &CStr) -> Result<Arc<Module>, CudaError> {
+    pub(crate) fn load(context: &Arc<CudaContext>, ptx: &CStr) -> Result<Module, CudaError> {
         let entries = entries()?;
         let _bound = Bound::to(context)?;
         let mut raw: CUmodule = std::ptr::null_mut();
         // SAFETY: the image is a C string, and the call writes a handle.
         check(unsafe { (entries.cuModuleLoadData)(&mut raw, ptx.as_ptr().cast()) })?;
-        Ok(Arc::new(Module { raw, context: Arc::clone(context) }))
+        Ok(Module { raw, context: Arc::clone(context) })
     }
 
     /// Finds a kernel by its name.
-    pub(crate) fn kernel(self: &Arc<Module>, name: &CStr) -> Result<Kernel, CudaError> {
+    pub(crate) fn kernel(&self, name: &CStr) -> Result<Kernel, CudaError> {
         let entries = entries()?;
         let _bound = Bound::to(&self.context)?;
         let mut raw: CUfunction = std::ptr::null_mut();
         // SAFETY: the module is loaded, the name is a C string, and the call writes a handle.
         check(unsafe { (entries.cuModuleGetFunction)(&mut raw, self.raw, name.as_ptr()) })?;
-        Ok(Kernel { raw, _module: Arc::clone(self) })
+        Ok(Kernel(raw))
     }
 }
 
@@ -81,7 +78,7 @@ impl Drop for Module {
     fn drop(&mut self) {
         let unloaded = entries().and_then(|entries| {
             let _bound = Bound::to(&self.context)?;
-            // SAFETY: unloaded once; the driver waits for kernels that run.
+            // SAFETY: unloaded once; its kernels are done, by the contract of `Kernel::launch`.
             check(unsafe { (entries.cuModuleUnload)(self.raw) })
         });
         if let Err(error) = unloaded {
@@ -94,7 +91,7 @@ impl Kernel {
     /// Queues the kernel.
     ///
     /// # Safety
-    /// `parameters` points to a value of each of the kernel's parameters, of their types; with them
+    /// The module stays loaded until the kernel is done. `parameters` points to a value of each of the kernel's parameters, of their types; with them
     /// the kernel stays within memory that lives until it is done, and the stream is ordered after
     /// all work that conflicts with its reads and writes.
     pub(crate) unsafe fn launch(
@@ -107,10 +104,10 @@ impl Kernel {
         let ([x, y, z], [a, b, c]) = (grid.blocks, grid.threads);
         let (entries, raw, shared) = (entries()?, stream.cu_stream(), grid.shared_bytes);
         let (values, none) = (parameters.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: as the caller says; function and stream are alive, and the values are read before
+        // SAFETY: as the caller says; the stream is alive, and the values are read before
         // this returns.
         check(unsafe {
-            (entries.cuLaunchKernel)(self.raw, x, y, z, a, b, c, shared, raw, values, none)
+            (entries.cuLaunchKernel)(self.0, x, y, z, a, b, c, shared, raw, values, none)
         })
     }
 }

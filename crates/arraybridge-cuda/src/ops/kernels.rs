@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use cudarc::driver::CudaStream;
 
@@ -21,13 +21,18 @@ const THREADS: usize = 1 << 24;
 pub(crate) struct Kernels(Mutex<Option<Loaded>>);
 
 struct Loaded {
-    module: Arc<Module>,
+    module: Module,
     found: HashMap<String, Kernel>,
 }
 
 impl Kernels {
     pub(crate) fn new() -> Kernels {
         Kernels(Mutex::new(None))
+    }
+
+    /// Takes the module out, to be unloaded once its kernels are done.
+    pub(crate) fn take(&self) -> Option<Module> {
+        lock(&self.0).take().map(|loaded| loaded.module)
     }
 
     fn get(&self, context: &Context, name: &str) -> Result<Kernel, CudaError> {
@@ -43,11 +48,11 @@ impl Kernels {
             }
         };
         if let Some(kernel) = loaded.found.get(name) {
-            return Ok(kernel.clone());
+            return Ok(*kernel);
         }
         let c_name = CString::new(name).map_err(|_| CudaError::from_code(500))?;
         let kernel = loaded.module.kernel(&c_name)?;
-        loaded.found.insert(name.to_owned(), kernel.clone());
+        loaded.found.insert(name.to_owned(), kernel);
         Ok(kernel)
     }
 }
@@ -72,6 +77,7 @@ pub(super) unsafe fn launch<A: Arguments>(
     let grid = Grid::for_count(count.min(THREADS));
     let mut value = *arguments;
     let mut parameters = [(&raw mut value).cast::<c_void>()];
-    // SAFETY: as the caller says; the one parameter is the structure.
+    // SAFETY: as the caller says; the one parameter is the structure, and the context keeps the module
+    // until all its work is done.
     unsafe { kernel.launch(bound, grid, &mut parameters, stream) }
 }
