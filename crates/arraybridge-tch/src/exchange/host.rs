@@ -36,19 +36,20 @@ impl HostShare<Tch> for Tch {
         seen.layout.nbytes(seen.dtype)?;
         check_bools(&seen)?;
         let tensor = slot.take().ok_or_else(|| Error::already_taken("lending a tensor"))?;
-        let owner = if seen.requires_grad {
-            // It comes back as it was, should nobody adopt its memory.
-            Owner::new(tensor)
+        let unwrapped = if is_wrapped_again(&seen) {
+            // SAFETY: the tensor is in main memory, its reach is exclusive, its elements do not
+            // overlap, `check_bools` read them, and the one thing that still happens to it is to be
+            // dropped, or kept whole.
+            unsafe { torch::take_owner(&seen) }
         } else {
-            // SAFETY: the tensor is in main memory, its reach is exclusive, and the one thing that
-            // still happens to it is to be dropped, or kept whole.
-            match unsafe { torch::take_owner(&seen) } {
-                Some(owner) => {
-                    drop(tensor);
-                    owner
-                }
-                None => Owner::new(tensor),
+            None
+        };
+        let owner = match unwrapped {
+            Some(owner) => {
+                drop(tensor);
+                owner
             }
+            None => Owner::new(tensor),
         };
         let Seen { pointer, dtype, layout, .. } = seen;
         if dtype == DType::Bool {
@@ -75,14 +76,35 @@ impl HostShare<Tch> for Tch {
     }
 
     fn reclaim(&self, mut array: HostArray) -> Result<Tensor, Owner> {
-        if array.owner().holds::<Tensor>() {
-            return array.into_owner().into_inner();
+        if !array.owner().holds::<Tensor>() {
+            // The memory was wrapped when it was lent, and is so again.
+            let access = array.claim();
+            let owner = array.owner().clone();
+            return adopt(array, access).map_err(|_| owner);
         }
-        // The memory was wrapped when it was lent, and is so again.
-        let access = array.claim();
-        let owner = array.owner().clone();
-        adopt(array, access).map_err(|_| owner)
+        let pointer = array.as_ptr().cast_mut();
+        let (dtype, layout) = (array.dtype(), array.layout().clone());
+        let tensor: Tensor = array.into_owner().into_inner()?;
+        let is_lent =
+            |seen: Seen| seen.pointer == pointer && seen.dtype == dtype && seen.layout == layout;
+        if Seen::of(&tensor).is_ok_and(is_lent) {
+            return Ok(tensor);
+        }
+        // A tensor that kept the memory of the one that was lent.
+        let owner = Owner::new(tensor);
+        let memory = Memory { pointer, dtype, layout: &layout, device: Device::Host };
+        // SAFETY: `lend` found the memory exclusive and fit to be wrapped, its owner had no other
+        // handle just now, and the second one here ends with this function.
+        unsafe { torch::wrap(memory, owner.clone()) }.map_err(|_| owner)
     }
+}
+
+/// Returns whether the tensor could be made again of its memory, should nobody adopt that.
+fn is_wrapped_again(seen: &Seen) -> bool {
+    let address = seen.pointer as usize;
+    !seen.requires_grad
+        && !seen.layout.may_overlap()
+        && unfit(seen.dtype, &seen.layout, address, Access::Exclusive).is_none()
 }
 
 /// Makes a tensor over main memory.
@@ -105,8 +127,9 @@ pub(super) fn positive(layout: &arraybridge_core::Layout) -> arraybridge_core::L
     if negative { layout.canonical() } else { layout.clone() }
 }
 
-/// Returns an error if a bool tensor holds bytes other than 0 and 1, which torch lets it.
-fn check_bools(seen: &Seen) -> Result<(), Error> {
+/// Returns an error if a bool tensor in main memory holds bytes other than 0 and 1, which torch lets
+/// it.
+pub(super) fn check_bools(seen: &Seen) -> Result<(), Error> {
     if seen.dtype != DType::Bool {
         return Ok(());
     }
