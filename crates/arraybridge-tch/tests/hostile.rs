@@ -4,12 +4,67 @@
 #![allow(clippy::unwrap_used)]
 
 use arraybridge_core::ops::HostExchange;
-use arraybridge_core::{ArrayLibrary, Convert, CopyPolicy, DeclineReason, HOST, HostArray};
+use arraybridge_core::{ArrayLibrary, Convert, CopyPolicy, DType, DeclineReason, HOST, HostArray};
 use arraybridge_ndarray::{NdArray, Ndarray};
 use arraybridge_tch::Tch;
 use arraybridge_tch::tch::{Kind, Tensor};
 use arraybridge_testkit::mock::{Act, Step, Wrapping};
-use ndarray::{Array1, s};
+use ndarray::{Array1, Array2, s};
+
+fn bytes(bools: &[bool]) -> Vec<u8> {
+    // SAFETY: bytes are read as bytes, whatever they are.
+    unsafe { std::slice::from_raw_parts(bools.as_ptr().cast::<u8>(), bools.len()) }.to_vec()
+}
+
+/// Four bools of a vector, as a tensor of bytes over its memory.
+fn bytes_of_bools() -> Tensor {
+    let bools = Array1::from_vec(vec![true; 4]);
+    let tensor: Tensor = bools.convert_with::<Tch>(HOST, CopyPolicy::Never).unwrap();
+    tensor.view_dtype(Kind::Uint8)
+}
+
+#[test]
+fn bytes_that_torch_wrote_do_not_come_back_in_a_vector_of_bools() {
+    // Outside the part that is handed on.
+    let written = bytes_of_bools();
+    let _ = written.narrow(0, 2, 2).fill_(7);
+    let part = written.view_dtype(Kind::Bool).narrow(0, 0, 2);
+    drop(written);
+    let array: NdArray = part.convert_with::<Ndarray>(HOST, CopyPolicy::Never).unwrap();
+    let array: Array1<bool> = array.into_array().unwrap();
+    assert_eq!(bytes(array.as_slice().unwrap()), [1, 1]);
+    assert_eq!(bytes(&array.into_raw_vec_and_offset().0), [1, 1], "not the vector of four");
+
+    // By ndarray, as bytes.
+    let array: NdArray = bytes_of_bools().convert_to::<Ndarray>(HOST).unwrap();
+    let mut host = array.into_host();
+    host.as_slice_mut::<u8>().unwrap().fill(9);
+    let none = host.slice(&[(0..0isize).into()]).unwrap();
+    drop(host);
+    let none = none.reinterpret(DType::Bool, &[0]).unwrap();
+    assert!(none.into_vec_parts::<bool>().is_err());
+
+    // What is seen whole comes back as the vector that it was.
+    let bools = Array2::from_elem((2, 2), true);
+    let before = bools.as_ptr();
+    let tensor: Tensor = bools.convert_to::<Tch>(HOST).unwrap();
+    let array: NdArray = tensor.convert_to::<Ndarray>(HOST).unwrap();
+    let bools: Array2<bool> = array.into_array().unwrap();
+    assert_eq!(bools.as_ptr(), before);
+}
+
+#[test]
+fn bytes_that_are_no_bool_are_not_exported() {
+    let role = Tch.dlpack_export().unwrap();
+    let bad = Tensor::from_slice(&[0u8, 1, 2]).view_dtype(Kind::Bool);
+    let mut slot = Some(bad);
+    assert!(role.export(&mut slot, CopyPolicy::Allow, None).is_err());
+    // Torch makes bools of what it copies.
+    let _other = slot.as_ref().unwrap().shallow_clone();
+    let payload = role.export(&mut slot, CopyPolicy::Allow, None).unwrap();
+    let array = HostArray::from_dlpack(payload).unwrap();
+    assert_eq!(array.as_slice::<bool>().unwrap(), [false, true, true]);
+}
 
 /// A tensor of repeated elements over wrapped memory, and one at an address that is no multiple of
 /// its element's size.

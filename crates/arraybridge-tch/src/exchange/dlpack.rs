@@ -8,7 +8,7 @@ use arraybridge_core::{
 use arraybridge_core::{Layout, Owner};
 use tch::Tensor;
 
-use super::host::{in_slot, positive};
+use super::host::{check_bools, in_slot, positive};
 use super::{copy, streams, unfit};
 use crate::torch::{self, Memory, Seen};
 use crate::{Tch, runtime};
@@ -72,6 +72,9 @@ impl DlpackExport<Tch> for Tch {
         let is_copied = copied.is_some();
         if let Some(copied) = &copied {
             seen = Seen::of(copied)?;
+        }
+        if seen.device.is_host() {
+            check_bools(&seen)?;
         }
         streams::hand_over(seen.device, stream)?;
         let tensor = slot.take();

@@ -57,7 +57,8 @@ pub(crate) unsafe fn wrap(memory: Memory<'_>, owner: Owner) -> Result<Tensor, Er
         Device::Accelerator(index) => Some(index),
         _ => None,
     };
-    let kept = Box::into_raw(Kept::new(owner, cuda));
+    let bools = (dtype == DType::Bool).then_some(nbytes);
+    let kept = Box::into_raw(Kept::new(owner, cuda, bools));
     // SAFETY: the memory is as the caller says, the layout is one that torch has; the shim takes the
     // box over, also on a failure.
     made(|out, message| unsafe {
