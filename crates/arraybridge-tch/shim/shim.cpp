@@ -4,6 +4,7 @@
 // Every function returns 0, or an `abt_failure` and a message that the caller frees.
 
 #include <ATen/Context.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/ones.h>
@@ -55,6 +56,7 @@ enum abt_kind {
   ABT_ZERO = 6,
   ABT_SYMBOLIC = 7,
   ABT_NO_STORAGE = 8,
+  ABT_OUT_OF_BOUNDS = 9,
 };
 
 enum { ABT_CONJUGATED = 1, ABT_NEGATED = 2, ABT_REQUIRES_GRAD = 4 };
@@ -204,6 +206,12 @@ ABT_API int abt_describe(const at::Tensor* t, abt_description* out, char** messa
     out->sizes = t->sizes().data();
     out->strides = t->strides().data();
     if (device.type() != c10::kCPU && device.type() != c10::kCUDA) return;
+    const size_t reached = at::detail::computeStorageNbytes(
+        t->sizes(), t->strides(), t->itemsize(), static_cast<size_t>(t->storage_offset()));
+    if (reached > t->storage().nbytes()) {
+      out->kind = ABT_OUT_OF_BOUNDS;
+      return;
+    }
     // The const accessor: the other one would end copy-on-write sharing.
     out->data = t->numel() == 0 ? nullptr : t->const_data_ptr();
     out->reach = reach_of(*t);

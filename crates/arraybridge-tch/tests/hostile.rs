@@ -3,8 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use arraybridge_core::ops::HostExchange;
-use arraybridge_core::{ArrayLibrary, Convert, CopyPolicy, DType, DeclineReason, HOST, HostArray};
+use arraybridge_core::ops::{HostExchange, Ops};
+use arraybridge_core::{
+    AnyArray, ArrayLibrary, Convert, CopyPolicy, DType, DeclineReason, Error, HOST, HostArray,
+    HostViewExt,
+};
 use arraybridge_ndarray::{NdArray, Ndarray};
 use arraybridge_tch::Tch;
 use arraybridge_tch::tch::{Kind, Tensor};
@@ -64,6 +67,27 @@ fn bytes_that_are_no_bool_are_not_exported() {
     let payload = role.export(&mut slot, CopyPolicy::Allow, None).unwrap();
     let array = HostArray::from_dlpack(payload).unwrap();
     assert_eq!(array.as_slice::<bool>().unwrap(), [false, true, true]);
+}
+
+#[test]
+fn a_tensor_left_too_long_by_a_resize_that_failed_is_refused() {
+    let wrapped: Tensor = Array1::from_vec(vec![1f32; 8]).convert_to::<Tch>(HOST).unwrap();
+    let own = Tensor::from_slice(&[1f32; 8]);
+    for (mut tensor, size) in [(wrapped, 100i64), (own, 1 << 45)] {
+        assert!(tensor.f_resize_([size]).is_err());
+        assert_eq!(tensor.size(), [size], "torch leaves it so");
+        let refused = |error: Error| {
+            assert!(error.to_string().contains("beyond their memory"), "{error}");
+        };
+        refused(Tch.describe(&tensor).unwrap_err());
+        refused(Tch::to_host(&tensor).unwrap_err());
+        refused(tensor.host_view().map(drop).unwrap_err());
+        refused(Tch::max(&tensor, 0).unwrap_err());
+        let error = tensor.convert_to::<Ndarray>(HOST).unwrap_err();
+        assert_eq!(error.into_array().unwrap().size(), [size]);
+    }
+    let outside = Tensor::from_slice(&[1f32, 2.0]).f_internal_reshape_alias([1000], [1]);
+    assert!(AnyArray::of::<Tch>(outside.unwrap()).to_host().is_err());
 }
 
 /// A tensor of repeated elements over wrapped memory, and one at an address that is no multiple of

@@ -166,6 +166,7 @@ fn exotic(kind: i32) -> Option<(&'static str, &'static str)> {
         5 => ("nested tensors", "pad it with `nested_to_padded_tensor`"),
         6 => ("zero tensors without memory", "give it memory with `zeros_like`"),
         7 => ("tensors of symbolic sizes", "run the graph with real sizes"),
+        9 => ("tensors that reach beyond their memory", "make it anew: a resize of it has failed"),
         _ => ("tensors without a storage", "make a plain tensor of it"),
     })
 }
