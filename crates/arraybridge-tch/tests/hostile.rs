@@ -140,3 +140,12 @@ fn a_tensor_over_a_part_of_another_comes_back_itself() {
     assert_eq!(Vec::<f32>::try_from(&back).unwrap(), [1.0, 2.0]);
     assert_eq!(Tch.describe(&back).unwrap().address, before);
 }
+
+#[test]
+fn assign_leaves_no_graph_with_gradients_that_are_wrong() {
+    let leaf = Tensor::from_slice(&[1f32, 2.0]).set_requires_grad(true);
+    let twice = &leaf * 2.0;
+    let assigned = Tch::assign(twice, 0..1, &Tensor::from_slice(&[9f32])).unwrap();
+    assert!(!assigned.requires_grad(), "the first element does not depend on the leaf");
+    assert_eq!(Vec::<f32>::try_from(&assigned).unwrap(), [9.0, 4.0]);
+}

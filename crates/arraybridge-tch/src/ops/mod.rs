@@ -76,8 +76,11 @@ impl ArrayOps<Tch> for Tch {
         let seen = Seen::of(given)?;
         let rows = seen.layout.shape().first().copied().unwrap_or(0);
         let (start, count, step) = index.resolve(rows)?;
-        let in_place =
-            seen.reach == Reach::Exclusive && !seen.is_lazy && !seen.layout.may_overlap();
+        // A graph does not see what is written below, so that its gradients would be wrong.
+        let in_place = seen.reach == Reach::Exclusive
+            && !seen.requires_grad
+            && !seen.is_lazy
+            && !seen.layout.may_overlap();
         let copied = if in_place { None } else { Some(exchange::copy(given)?) };
         let target = copied.as_ref().unwrap_or(given);
         if count > 0 {
