@@ -149,3 +149,18 @@ fn assign_leaves_no_graph_with_gradients_that_are_wrong() {
     assert!(!assigned.requires_grad(), "the first element does not depend on the leaf");
     assert_eq!(Vec::<f32>::try_from(&assigned).unwrap(), [9.0, 4.0]);
 }
+
+#[test]
+fn the_largest_of_nothing_is_nothing_where_nothing_is_kept() {
+    for dtype in [DType::F32, DType::U16, DType::U64, DType::Bool, DType::F8E5M2] {
+        let empty = Tch::from_host(&HostArray::zeros(dtype, &[0, 0, 3]).unwrap(), HOST).unwrap();
+        for axes in [0isize, 2] {
+            let largest = Tch::max(&empty, axes).unwrap();
+            assert_eq!(largest.size(), if axes == 0 { [0, 3] } else { [0, 0] });
+            assert_eq!(Tch.describe(&largest).unwrap().dtype, dtype);
+        }
+        assert!(Tch::min(&empty, [0isize, 1]).is_err(), "three that are of nothing");
+    }
+    let complex = Tch::from_host(&HostArray::zeros(DType::Complex64, &[0, 3]).unwrap(), HOST);
+    assert!(Tch::max(&complex.unwrap(), 1).is_err());
+}

@@ -17,6 +17,18 @@ pub(super) fn reduce(
     axes: &[usize],
 ) -> Result<Tensor, Failure> {
     let dtype = seen.dtype;
+    let chooses = matches!(by, Reduction::Max | Reduction::Min);
+    if chooses && dtype.kind() == DTypeKind::Complex {
+        let operation = by.name();
+        return Err(Error::DtypeUnsupported { library: NAME, operation, dtype }.into());
+    }
+    if chooses && seen.layout.is_empty() {
+        // Where there is nothing to choose from, there is nothing to choose for; torch refuses.
+        let lengths = seen.layout.shape().iter().enumerate();
+        let kept: Vec<usize> =
+            lengths.filter(|(axis, _)| !axes.contains(axis)).map(|(_, &length)| length).collect();
+        return super::math::ones(&kept, dtype, seen.device);
+    }
     if axes.is_empty() {
         // No axis means every one to torch. A new one of length 1 has nothing to reduce.
         return over(&array.f_unsqueeze(0)?, dtype, by, &[0]);
@@ -34,10 +46,6 @@ fn over(array: &Tensor, dtype: DType, by: Reduction, axes: &[i64]) -> Result<Ten
 }
 
 fn extreme(array: &Tensor, dtype: DType, by: Reduction, axes: &[i64]) -> Result<Tensor, Failure> {
-    if dtype.kind() == DTypeKind::Complex {
-        let operation = by.name();
-        return Err(Error::DtypeUnsupported { library: NAME, operation, dtype }.into());
-    }
     let choose = |array: &Tensor| match by {
         Reduction::Max => array.f_amax(axes, false),
         _ => array.f_amin(axes, false),
