@@ -139,8 +139,15 @@ bool is_known(const c10::DataPtr& data) {
   return allocator != nullptr && allocator->raw_deleter() == deleter;
 }
 
+// Sees what former holders did before they let go, the making of other holders among it: the counts
+// are relaxed loads, and the next one must not be older than this.
+void see_former_holders() {
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
 abt_reach reach_of(const at::Tensor& t) {
   if (t.use_count() != 1 || t.weak_use_count() != 1) return ABT_TENSOR_SHARED;
+  see_former_holders();
   const c10::Storage& storage = t.storage();
   size_t holders = 1;
   if (t.is_view()) {
@@ -148,12 +155,12 @@ abt_reach reach_of(const at::Tensor& t) {
     const at::TensorBase& base = t._base();
     const bool alone = base.use_count() == 1 && base.has_storage() && base.storage().is_alias_of(storage);
     if (alone) holders = 2;
+    see_former_holders();
   }
   if (storage.use_count() != holders) return ABT_STORAGE_SHARED;
+  see_former_holders();
   const c10::DataPtr& data = storage.data_ptr();
   if (data.get() != nullptr && !is_known(data)) return ABT_FOREIGN_MEMORY;
-  // What former holders did before they let go is seen from here on; the counts are relaxed loads.
-  std::atomic_thread_fence(std::memory_order_acquire);
   return ABT_EXCLUSIVE;
 }
 
