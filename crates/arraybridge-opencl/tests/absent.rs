@@ -91,6 +91,21 @@ fn an_unwritable_cache_of_the_driver() {
     assert!(seen.contains("POCL_CACHE_DIR"), "{seen}");
 }
 
+/// PoCL would end the process when a kernel first runs.
+#[test]
+fn a_driver_that_lacks_its_linker() {
+    if common::device().is_none() {
+        return;
+    }
+    let is_pocl = |device| device_facts(device).unwrap().platform.starts_with("Portable");
+    if !OpenCl.devices().unwrap().into_iter().all(is_pocl) {
+        eprintln!("skipped: PoCL is not the only driver");
+        return;
+    }
+    let seen = reason(&[("PATH", "/nonexistent")]);
+    assert!(seen.contains("`ld`") && seen.contains("binutils"), "{seen}");
+}
+
 /// A driver of one's own that answers nothing but errors, beside one that works.
 #[test]
 #[cfg(target_os = "linux")]

@@ -16,6 +16,20 @@ use crate::cl::{DeviceId, OpenClError};
 /// machine what happens on others.
 const WITHOUT_VARIABLE: &str = "ARRAYBRIDGE_OPENCL_WITHOUT";
 
+/// Returns what a platform lacks without which its driver ends the process when a kernel first runs.
+pub(super) fn lack(platform: &str) -> Option<&'static str> {
+    // PoCL makes shared libraries of kernels.
+    let links = platform.starts_with("Portable Computing Language");
+    let has_linker = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join("ld").is_file())
+    };
+    (links && !has_linker()).then_some(
+        "it compiles kernels with the linker `ld`, which is not in a folder of PATH; install it \
+         (Debian: binutils)",
+    )
+}
+
 /// What hardware a device is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]

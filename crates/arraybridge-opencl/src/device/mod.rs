@@ -140,6 +140,10 @@ impl Runtime {
         }
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (name, platform) in named {
+            if let Some(lack) = facts::lack(&name) {
+                runtime.failures.push(format!("{name}: {lack}"));
+                continue;
+            }
             match platform.devices() {
                 Ok(devices) => devices.into_iter().for_each(|device| runtime.add(&name, device)),
                 Err(error) => runtime.failures.push(format!("{name}: {error}")),
