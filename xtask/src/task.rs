@@ -16,8 +16,16 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds the numbers of one of the test harness's closing lines; other lines add nothing.
+    /// Adds the numbers of a closing line of Rust's test harness or of pytest; other lines add
+    /// nothing.
     fn count(&mut self, line: &str) {
+        let pytest = line.trim_matches(['=', ' ']).rsplit_once(" in ");
+        if let Some((results, seconds)) = pytest
+            && seconds.starts_with(|first: char| first.is_ascii_digit())
+            && (results.contains(" passed") || results.contains(" failed"))
+        {
+            return self.count(&format!("test result: {}", results.replace(',', ";")));
+        }
         let Some(results) = line.trim_start().strip_prefix("test result: ") else { return };
         for part in results.split([';', '.']) {
             let mut words = part.split_whitespace();
@@ -26,7 +34,7 @@ impl Tally {
             match kind {
                 "passed" => self.passed += number,
                 "failed" => self.failed += number,
-                "ignored" => self.skipped += number,
+                "ignored" | "skipped" => self.skipped += number,
                 _ => {}
             }
         }
@@ -150,5 +158,7 @@ mod tests {
             "test result: FAILED. 12 passed; 1 failed; 3 ignored; 0 measured; 2 filtered out; finished in 0.10s",
         );
         assert_eq!(tally, Tally { passed: 12, failed: 1, skipped: 3 });
+        tally.count("====== 2 failed, 120 passed, 1 skipped in 53.49s ======");
+        assert_eq!(tally, Tally { passed: 132, failed: 3, skipped: 4 });
     }
 }

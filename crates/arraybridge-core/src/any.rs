@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::dlpack::DlpackDevice;
 use crate::library::DynArrayLibrary;
 use crate::ops::{Axes, Operation, Reduction};
 use crate::registry::library;
@@ -10,7 +11,7 @@ use crate::route::{Outcome, carry, carry_by_reference, from_host, to_host};
 use crate::stack::{Cutter, join};
 use crate::{
     ArrayLibrary, AxisSlice, ConversionError, CopyPolicy, DType, Description, Device, Error,
-    HostArray, HostView, Library, NativeArray,
+    HostArray, HostView, Library, NativeArray, Obstacle,
 };
 
 /// An array of any library.
@@ -180,11 +181,38 @@ impl AnyArray {
     /// # Errors
     /// As [`AnyArray::convert_to`].
     pub fn to(&self, target: Library, device: Device) -> Result<AnyArray, Error> {
+        self.to_with(target, device, CopyPolicy::Allow)
+    }
+
+    /// Converts by reference with a say in whether it may copy.
+    ///
+    /// # Errors
+    /// Also [`Error::WouldCopy`], before anything is copied.
+    pub fn to_with(
+        &self,
+        target: Library,
+        device: Device,
+        policy: CopyPolicy,
+    ) -> Result<AnyArray, Error> {
         let target = target.inner();
         let mut out = target.empty_slot();
-        let policy = CopyPolicy::Allow;
         carry_by_reference(self.library, &*self.slot, target, device, policy, &mut *out)?;
         Ok(AnyArray { library: target, slot: out })
+    }
+
+    /// Returns the device that DLPack has for the array's memory.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the library does not export arrays like this one.
+    pub fn dlpack_device(&self) -> Result<DlpackDevice, Error> {
+        self.library.dlpack_device(&*self.slot).map_err(|obstacle| match obstacle {
+            Obstacle::Failed(error) => error,
+            Obstacle::Declined(_) => Error::Unsupported {
+                library: self.library.name(),
+                operation: "exporting this array through DLPack",
+                remedy: "convert it to a library that exports from that device",
+            },
+        })
     }
 
     /// Returns a second array of the same library on the same device: a handle on the same memory

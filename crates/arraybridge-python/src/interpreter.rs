@@ -155,7 +155,7 @@ fn remedy(_: Python<'_>) -> String {
     "NumPy is not installed; `pip install numpy` brings it".into()
 }
 
-fn in_main_interpreter() -> bool {
+pub(crate) fn in_main_interpreter() -> bool {
     // SAFETY: called attached, so that there is a current interpreter.
     let current = unsafe { pyo3::ffi::PyInterpreterState_Get() };
     // SAFETY: the current interpreter's own state.

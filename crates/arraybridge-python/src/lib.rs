@@ -2,6 +2,7 @@
 
 mod array;
 mod attached;
+mod class;
 mod dtype;
 #[cfg(not(feature = "extension-module"))]
 mod environment;
@@ -12,11 +13,14 @@ mod interpreter;
 mod library;
 mod make;
 mod maker;
+#[cfg(feature = "extension-module")]
+mod module;
 mod outside;
 mod read;
 mod thread_state;
 
 pub use array::PyArray;
+pub use class::Array;
 pub use error::{PythonError, exception};
 pub use give::{CapsuleForm, to_capsule, to_python};
 pub use library::PyLibrary;

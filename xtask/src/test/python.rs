@@ -1,13 +1,16 @@
 //! Tests that need Python: those of the backend, which start an interpreter.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::setup::python::CURRENT;
+use crate::setup::python::{CURRENT, OLDER};
 use crate::step::{Outcome, Step};
-use crate::task::Task;
+use crate::task::{Tally, Task, root};
 
 pub(super) fn steps() -> Vec<Step> {
-    vec![Step::new("arraybridge-python", &["python"], backend)]
+    vec![
+        Step::new("arraybridge-python", &["python"], backend),
+        Step::new("the Python package", &["python"], package),
+    ]
 }
 
 /// Returns what is missing, which is a failure in CI.
@@ -21,6 +24,47 @@ fn missing() -> Result<Option<String>> {
         Some(reason) if std::env::var_os("CI").is_some() => bail!("CI needs Python: {reason}"),
         reason => Ok(reason),
     }
+}
+
+/// Builds the package as a wheel, installs it into a folder of its own and runs its tests, with each
+/// version of NumPy that was brought.
+fn package() -> Result<Outcome> {
+    if let Some(reason) = missing()? {
+        return Ok(Outcome::Skipped(reason));
+    }
+    let python = CURRENT.environment.python()?;
+    let crate_folder = root().join("crates/arraybridge-python");
+    let (wheels, target) = (root().join("target/python/wheels"), root().join("target"));
+    let _ = std::fs::remove_dir_all(&wheels);
+    let build = Task::new(&python)
+        .args(["-m", "maturin", "build", "--quiet", "--profile", "dev", "--interpreter"])
+        .args([python.as_os_str(), "--manifest-path".as_ref()])
+        .args([crate_folder.join("Cargo.toml").as_os_str(), "--out".as_ref(), wheels.as_os_str()])
+        .args(["--target-dir".as_ref(), target.as_os_str()]);
+    build.run()?;
+    let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??.path();
+    let mut tally = Tally::default();
+    for packages in [&CURRENT, &OLDER] {
+        if packages.there().is_none() {
+            println!("skipped: {} is not there", packages.environment.name);
+            tally.skipped += 1;
+            continue;
+        }
+        let installed = root().join("target/python").join(packages.environment.name);
+        let _ = std::fs::remove_dir_all(&installed);
+        let python = packages.environment.python()?;
+        let install = Task::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
+            .args([installed.as_os_str(), wheel.as_os_str()]);
+        install.output()?;
+        let tests = Task::new(&python)
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+            .args([crate_folder.join("python/tests")])
+            .env("PYTHONPATH", &installed.display().to_string())
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        tally.add(tests.run()?);
+    }
+    Ok(Outcome::Done(tally))
 }
 
 fn backend() -> Result<Outcome> {

@@ -55,8 +55,7 @@ impl Api {
     pub(crate) unsafe fn load(path: &Path) -> Result<Api, PjrtError> {
         let fail = |cause: String| PjrtError::Load { path: path.display().to_string(), cause };
         // SAFETY: the caller vouches for the file.
-        let library =
-            unsafe { libloading::Library::new(path) }.map_err(|error| fail(error.to_string()))?;
+        let library = unsafe { open(path) }.map_err(|error| fail(error.to_string()))?;
         // SAFETY: PJRT plugins export this function with this signature.
         let symbol =
             unsafe { library.get::<unsafe extern "C" fn() -> *const sys::Api>(b"GetPjrtApi\0") };
@@ -203,4 +202,28 @@ pub(super) unsafe extern "C" fn drop_kept(_: *mut c_void, kept: *mut c_void) {
     // SAFETY: the pointer is the handle that `PjrtDevice::view` gave away for this one call.
     let kept: Kept = unsafe { Arc::from_raw(kept.cast_const().cast()) };
     empty(&kept);
+}
+
+/// Loads a library whose symbols stay its own, both ways.
+///
+/// TensorFlow offers the symbols of its parts to the whole process, and a plugin is made of other
+/// versions of the same parts: found in its place, TensorFlow's would crash it.
+///
+/// # Safety
+/// As [`libloading::Library::new`].
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+    // SAFETY: the caller's.
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_DEEPBIND) }
+        .map(Into::into)
+}
+
+/// # Safety
+/// As [`libloading::Library::new`].
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    // SAFETY: the caller's.
+    unsafe { libloading::Library::new(path) }
 }

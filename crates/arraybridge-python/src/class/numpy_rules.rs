@@ -1,0 +1,358 @@
+//! NumPy's rules for other arrays: `__array_ufunc__`, `__array_function__`, `__array_wrap__`.
+//!
+//! What the array's own library computes by the same rules runs there. Everything else runs in NumPy,
+//! on a view of the elements, and the result goes back to the library; arrays that are not in main
+//! memory have no view, and the answer is `NotImplemented`.
+
+use arraybridge_core::AnyArray;
+use arraybridge_core::{DTypeKind, Error};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::{Array, Home, made_in};
+use crate::{Maker, make};
+
+/// Axes as NumPy has them: one, several, or all.
+enum Axes {
+    All,
+    Some(Vec<isize>),
+}
+
+/// What the libraries compute themselves, with NumPy's values and dtypes.
+#[derive(Clone, Copy, PartialEq)]
+enum Own {
+    Max,
+    Min,
+    Sum,
+    Mean,
+    LogicalAnd,
+}
+
+#[pymethods]
+impl Array {
+    #[pyo3(signature = (ufunc, method, *inputs, **keywords))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        ufunc: &Bound<'py, PyAny>,
+        method: &str,
+        inputs: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let not_implemented = || Ok(py.NotImplemented());
+        let out = outputs(keywords)?;
+        let all = inputs.iter().chain(out.iter().flat_map(|out| out.iter()));
+        if !all.map(|input| takes(py, &input)).collect::<PyResult<Vec<_>>>()?.contains(&false) {
+            let name: String = ufunc.getattr("__name__")?.extract()?;
+            if let Some(made) = own_ufunc(py, &name, method, inputs, keywords)? {
+                return Ok(Bound::new(py, made)?.into_any().unbind());
+            }
+            let home = home_of(py, inputs, slf);
+            if !all_in_main_memory(py, inputs)? {
+                return not_implemented();
+            }
+            let viewed = viewed_tuple(py, inputs)?;
+            let arguments = keywords.map(|keywords| viewed_dict(py, keywords)).transpose()?;
+            let made = ufunc.call_method(method, viewed, arguments.as_ref())?;
+            if let Some(out) = out {
+                // The results are in the arrays that were given for them.
+                return Ok(if out.len() == 1 {
+                    out.get_item(0)?.unbind()
+                } else {
+                    out.into_any().unbind()
+                });
+            }
+            return wrapped(py, &made, home);
+        }
+        not_implemented()
+    }
+
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let ndarray = make::numpy(py).map_err(crate::exception)?.getattr("ndarray")?;
+        for kind in types.try_iter()? {
+            let kind = kind?.cast_into::<pyo3::types::PyType>()?;
+            if !(kind.is_subclass_of::<Array>()? || kind.is_subclass(&ndarray)?) {
+                return Ok(py.NotImplemented());
+            }
+        }
+        let home = home_of(py, arguments, slf);
+        let name: String = function.getattr("__name__")?.extract()?;
+        if let Some(made) = own_function(py, &name, arguments, keywords)? {
+            return Ok(Bound::new(py, made)?.into_any().unbind());
+        }
+        if !all_in_main_memory(py, arguments)? {
+            return Ok(py.NotImplemented());
+        }
+        let viewed = viewed_tuple(py, arguments)?;
+        let arguments = viewed_dict(py, keywords)?;
+        let made = function.call(viewed, Some(&arguments))?;
+        wrapped(py, &made, home)
+    }
+
+    /// Brings a NumPy function's result to the type that went in.
+    #[pyo3(signature = (array, context = None, return_scalar = false))]
+    fn __array_wrap__<'py>(
+        &self,
+        py: Python<'py>,
+        array: &Bound<'py, PyAny>,
+        context: Option<&Bound<'py, PyAny>>,
+        return_scalar: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = context;
+        if return_scalar {
+            return Ok(array.get_item(PyTuple::empty(py))?.unbind());
+        }
+        wrapped(py, array, self.home(py))
+    }
+}
+
+/// Returns the arrays given as `out`.
+fn outputs<'py>(keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let Some(out) = keywords.and_then(|keywords| keywords.get_item("out").transpose()) else {
+        return Ok(None);
+    };
+    Ok(Some(out?.cast_into::<PyTuple>()?))
+}
+
+/// Returns whether an operand is one that is worked with here: this class, NumPy's arrays, numbers
+/// and sequences. A class with rules of its own is left to those.
+fn takes(py: Python<'_>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if operand.is_instance_of::<Array>() || Maker::of(operand) == Maker::Numpy {
+        return Ok(true);
+    }
+    let rules = operand.getattr_opt(pyo3::intern!(py, "__array_ufunc__"))?;
+    Ok(rules.is_none())
+}
+
+/// Returns where results go: the home of the first operand of this class.
+fn home_of(py: Python<'_>, operands: &Bound<'_, PyTuple>, slf: &Bound<'_, Array>) -> Home {
+    let first = operands.iter().find_map(|operand| operand.cast_into::<Array>().ok());
+    first.map_or_else(|| slf.get().home(py), |array| array.get().home(py))
+}
+
+fn all_in_main_memory(py: Python<'_>, operands: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    for operand in operands.iter() {
+        if let Ok(array) = operand.cast::<Array>()
+            && !array.get().home(py).device.is_host()
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Replaces arrays of this class by NumPy's views of them, one level deep in sequences.
+fn viewed<'py>(py: Python<'py>, operand: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(array) = operand.cast::<Array>() {
+        return array.get().shared(py);
+    }
+    let replace = |item: &Bound<'py, PyAny>| match item.cast::<Array>() {
+        Ok(array) => array.get().shared(py),
+        Err(_) => Ok(item.clone()),
+    };
+    if let Ok(list) = operand.cast::<PyList>() {
+        let items: Vec<_> = list.iter().map(|item| replace(&item)).collect::<PyResult<_>>()?;
+        return Ok(PyList::new(py, items)?.into_any());
+    }
+    if let Ok(tuple) = operand.cast_exact::<PyTuple>() {
+        let items: Vec<_> = tuple.iter().map(|item| replace(&item)).collect::<PyResult<_>>()?;
+        return Ok(PyTuple::new(py, items)?.into_any());
+    }
+    Ok(operand.clone())
+}
+
+fn viewed_tuple<'py>(
+    py: Python<'py>,
+    operands: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let viewed: Vec<_> =
+        operands.iter().map(|operand| viewed(py, &operand)).collect::<PyResult<_>>()?;
+    PyTuple::new(py, viewed)
+}
+
+fn viewed_dict<'py>(
+    py: Python<'py>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let replaced = PyDict::new(py);
+    for (name, value) in keywords.iter() {
+        replaced.set_item(name, viewed(py, &value)?)?;
+    }
+    Ok(replaced)
+}
+
+/// Brings NumPy's result to a library: arrays as arrays, several in a tuple or list; numbers stay.
+fn wrapped(py: Python<'_>, made: &Bound<'_, PyAny>, home: Home) -> PyResult<Py<PyAny>> {
+    if Maker::of(made) == Maker::Numpy && made.hasattr("__setitem__")? {
+        // What has no dtype here stays NumPy's.
+        return match made_in(py, &made.clone(), home) {
+            Ok(array) => Ok(Bound::new(py, array)?.into_any().unbind()),
+            Err(_) => Ok(made.clone().unbind()),
+        };
+    }
+    if let Ok(tuple) = made.cast_exact::<PyTuple>() {
+        let items: Vec<_> =
+            tuple.iter().map(|item| wrapped(py, &item, home)).collect::<PyResult<_>>()?;
+        return Ok(PyTuple::new(py, items)?.into_any().unbind());
+    }
+    if let Ok(list) = made.cast::<PyList>() {
+        let items: Vec<_> =
+            list.iter().map(|item| wrapped(py, &item, home)).collect::<PyResult<_>>()?;
+        return Ok(PyList::new(py, items)?.into_any().unbind());
+    }
+    Ok(made.clone().unbind())
+}
+
+/// Runs a ufunc in the array's own library, if that has it.
+fn own_ufunc(
+    py: Python<'_>,
+    name: &str,
+    method: &str,
+    inputs: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<Array>> {
+    let operation = match (name, method) {
+        ("maximum", "reduce") => Own::Max,
+        ("minimum", "reduce") => Own::Min,
+        ("add", "reduce") => Own::Sum,
+        ("logical_and", "__call__") => Own::LogicalAnd,
+        _ => return Ok(None),
+    };
+    if operation == Own::LogicalAnd {
+        return match keywords.is_none_or(|keywords| keywords.is_empty()) {
+            true => own_logical_and(py, inputs),
+            false => Ok(None),
+        };
+    }
+    let Some(first) = only_array(inputs)? else { return Ok(None) };
+    match axes(keywords, Axes::Some(vec![0]))? {
+        Some(axes) => own_reduction(py, operation, &first, axes),
+        None => Ok(None),
+    }
+}
+
+/// Runs a NumPy function in the array's own library, if that has it.
+fn own_function(
+    py: Python<'_>,
+    name: &str,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<Option<Array>> {
+    let operation = match name {
+        "max" | "amax" => Own::Max,
+        "min" | "amin" => Own::Min,
+        "sum" => Own::Sum,
+        "mean" => Own::Mean,
+        _ => return Ok(None),
+    };
+    let Some(first) = only_array(arguments)? else { return Ok(None) };
+    match axes(Some(keywords), Axes::All)? {
+        Some(axes) => own_reduction(py, operation, &first, axes),
+        None => Ok(None),
+    }
+}
+
+fn only_array<'py>(inputs: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, Array>>> {
+    if inputs.len() != 1 {
+        return Ok(None);
+    }
+    Ok(inputs.get_item(0)?.cast_into::<Array>().ok())
+}
+
+/// Reads the axes to reduce; `None` where anything else is asked for that changes the result.
+fn axes(keywords: Option<&Bound<'_, PyDict>>, unsaid: Axes) -> PyResult<Option<Axes>> {
+    let Some(keywords) = keywords else { return Ok(Some(unsaid)) };
+    let mut axes = unsaid;
+    for (name, value) in keywords.iter() {
+        match name.extract::<String>()?.as_str() {
+            "axis" if value.is_none() => axes = Axes::All,
+            "axis" => match (value.extract::<isize>(), value.extract::<Vec<isize>>()) {
+                (Ok(axis), _) => axes = Axes::Some(vec![axis]),
+                (_, Ok(several)) => axes = Axes::Some(several),
+                _ => return Ok(None),
+            },
+            "keepdims" if !value.is_truthy()? => {}
+            "out" | "dtype" if value.is_none() => {}
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(axes))
+}
+
+fn own_reduction(
+    py: Python<'_>,
+    operation: Own,
+    array: &Bound<'_, Array>,
+    axes: Axes,
+) -> PyResult<Option<Array>> {
+    let array = array.get();
+    if array.home(py).maker.is_some() {
+        return Ok(None);
+    }
+    let seen = array.described(py)?;
+    // NumPy's dtypes for these are others than ours.
+    let differs = match operation {
+        Own::Sum => seen.dtype.kind() == DTypeKind::Bool || seen.dtype.is_float8(),
+        Own::Mean => !seen.dtype.is_float() || seen.dtype.is_float8(),
+        _ => false,
+    };
+    if differs {
+        return Ok(None);
+    }
+    let axes = match axes {
+        Axes::Some(axes) => axes,
+        Axes::All => (0..seen.layout.rank()).map(|axis| axis as isize).collect(),
+    };
+    let made = array.with(py, |array| {
+        let made = match operation {
+            Own::Max => array.max(&axes[..]),
+            Own::Min => array.min(&axes[..]),
+            Own::Sum => array.sum(&axes[..]),
+            _ => array.mean(&axes[..]),
+        };
+        or_else_numpy(made)
+    })?;
+    made.map(|made| Array::new(made).map_err(crate::exception)).transpose()
+}
+
+fn own_logical_and(py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
+    if inputs.len() != 2 {
+        return Ok(None);
+    }
+    let (left, right) = (inputs.get_item(0)?, inputs.get_item(1)?);
+    let (Ok(left), Ok(right)) = (left.cast::<Array>(), right.cast::<Array>()) else {
+        return Ok(None);
+    };
+    let (home, other) = (left.get().home(py), right.get().home(py));
+    let same = home.library == other.library && home.device == other.device;
+    if !same || home.maker.is_some() {
+        return Ok(None);
+    }
+    // One at a time, so that none is waited for while another is held.
+    let second = right.get().with(py, AnyArray::duplicate)?;
+    let made = left.get().with(py, move |left| or_else_numpy(left.logical_and(&second)))?;
+    made.map(|made| Array::new(made).map_err(crate::exception)).transpose()
+}
+
+/// An operation that a library does not have is left to NumPy, and so are arguments that NumPy has
+/// its own words for.
+fn or_else_numpy(made: Result<AnyArray, Error>) -> Result<Option<AnyArray>, Error> {
+    match made {
+        Ok(made) => Ok(Some(made)),
+        Err(
+            Error::Unsupported { .. }
+            | Error::DtypeUnsupported { .. }
+            | Error::InvalidArgument { .. }
+            | Error::AxisOutOfRange { .. }
+            | Error::ShapeMismatch { .. },
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
