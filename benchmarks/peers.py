@@ -61,6 +61,24 @@ if torch is not None:
 planes = [np.ones((512, 512), np.uint16) for _ in range(500)]
 measure("stack 500 planes 512^2 uint16", "NumPy", lambda: np.stack(planes))
 
+if torch is not None:
+    small = np.ones((256, 256), np.float32)
+    measure("ndarray to tch, typed", "torch.from_numpy", lambda: torch.from_numpy(small))
+    if arraybridge is not None:
+        place = arraybridge.HOST
+        measure(
+            "ndarray to tch, typed",
+            "Python's arraybridge",
+            lambda: arraybridge.convert_memory(small, "numpy", "torch", place),
+        )
+    for dtype in ["float32", "uint8"]:
+        tensor = torch.ones((4096, 4096), dtype=getattr(torch, dtype))
+        measure(
+            f"transposed tensor 4096^2 {dtype} to a host array",
+            "torch in Python",
+            lambda: tensor.t().contiguous(),
+        )
+
 for axis in range(3):
     name = f"over axis {axis} of 64x512x512 float32"
     measure(f"sum {name}", "NumPy", lambda: volume.sum(axis))

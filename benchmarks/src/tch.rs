@@ -56,7 +56,7 @@ fn one_way(bench: &mut Bench) -> Result<()> {
     bench.compare(
         "ndarray to tch, typed",
         "tch's from_blob",
-        || Ok(memory.array()?.convert_with::<Tch>(HOST, CopyPolicy::Never)?),
+        || Ok(memory.array()?.convert_to::<Tch>(HOST)?),
         || Ok(blob.blob()),
     )?;
     let tch = Library::of::<Tch>();

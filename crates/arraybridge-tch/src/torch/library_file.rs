@@ -65,6 +65,24 @@ fn folder() -> Option<std::path::PathBuf> {
     file.parent().map(std::path::Path::to_path_buf)
 }
 
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cuda_part_is_looked_for_beside_the_other_parts() {
+        let folder = folder().unwrap();
+        assert!(
+            folder.join("libtorch_cpu.so").exists() || folder.join("libtorch_cpu.dylib").exists()
+        );
+        let there = folder.join("libtorch_cuda.so").exists();
+        match cuda_availability() {
+            Availability::Absent { remedy } => assert!(!there && remedy.contains("libtorch_cuda")),
+            _ => assert!(there),
+        }
+    }
+}
+
 #[cfg(not(unix))]
 fn load() -> Result<(), Option<String>> {
     if super::device_count() > 0 { Ok(()) } else { Err(None) }
