@@ -14,6 +14,12 @@ try:
 except ImportError:
     torch = None
 try:
+    import pyclesperanto as cle
+
+    cle.select_device()
+except (ImportError, RuntimeError):
+    cle = None
+try:
     import arraybridge
 except ImportError:
     arraybridge = None
@@ -92,5 +98,23 @@ if arraybridge is not None:
         "Python's arraybridge",
         lambda: library.scale_dtype(ramp, np.uint8),
     )
+
+if cle is not None:
+    # On the device that it chooses, which with one driver is the Rust program's.
+    ramp = (np.arange(16 << 20, dtype=np.float32) % 1000).reshape(64, 512, 512)
+    image = cle.push(ramp)
+    flat = cle.create((512, 512), dtype=np.float32)
+    measure("ndarray to opencl, 64 MiB, shared", "pyclesperanto push", lambda: cle.push(ramp))
+    measure("opencl to ndarray, 64 MiB, shared", "pyclesperanto pull", lambda: cle.pull(image))
+
+    def projected(function):
+        # Commands are queued: reading one element waits for them.
+        function(image, flat)
+        cle.wait_for_kernel_to_finish(True)
+
+    cle.wait_for_kernel_to_finish(True)
+    name = "over axis 0 of 64x512x512 float32 in opencl"
+    measure(f"max {name}", "pyclesperanto", lambda: projected(cle.maximum_z_projection))
+    measure(f"mean {name}", "pyclesperanto", lambda: projected(cle.mean_z_projection))
 
 json.dump(rows, sys.stdout)

@@ -6,6 +6,7 @@
 
 mod conversions;
 mod copies;
+mod opencl;
 mod operations;
 mod pairs;
 mod python;
@@ -38,6 +39,7 @@ fn main() -> Result<()> {
     conversions::run(&mut bench)?;
     copies::run(&mut bench)?;
     operations::run(&mut bench)?;
+    opencl::run(&mut bench)?;
     xla::run(&mut bench)?;
     #[cfg(feature = "tch")]
     tch::run(&mut bench)?;

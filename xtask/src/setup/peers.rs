@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::environment::Environment;
-use super::{Options, Setup, cache};
+use super::{Options, Setup, cache, opencl};
 
 pub(crate) const SETUP: Setup = Setup {
     name: ENVIRONMENT.name,
-    what: "NumPy and Python's arraybridge 0.5.2 (with --with-torch PyTorch too), to measure against",
-    download: "about 20 MB from PyPI (with --with-torch up to 3 GB: its Linux wheel needs CUDA's)",
+    what: "NumPy, Python's arraybridge 0.5.2 and, with an OpenCL driver, pyclesperanto (with \
+           --with-torch PyTorch too), to measure against",
+    download: "20 to 70 MB from PyPI (with --with-torch up to 3 GB: its Linux wheel needs CUDA's)",
     small: false,
     is_of_the_system: false,
     only_by_name: false,
@@ -35,6 +36,12 @@ fn found(options: Options) -> Option<PathBuf> {
 fn install(options: Options) -> Result<()> {
     ENVIRONMENT.make()?;
     ENVIRONMENT.install("NumPy and arraybridge", BASE)?;
+    if opencl::is_there() {
+        // It has wheels for few systems, and the others are measured without it.
+        if let Err(error) = ENVIRONMENT.install("pyclesperanto", &["pyclesperanto"]) {
+            println!("  going on without pyclesperanto: {error:#}");
+        }
+    }
     if options.with_torch {
         // The wheel for Linux loads CUDA's libraries at import, so there is no leaving them out.
         ENVIRONMENT.install("PyTorch", &["torch"])?;

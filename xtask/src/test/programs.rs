@@ -10,6 +10,8 @@ const EXAMPLES: &[&str] = &[
     "counters",
     "functions",
     "borrowed_views",
+    "opencl_filter",
+    "opencl_shared",
     "jax_function",
     "xla_ops",
     "cuda_kernel",

@@ -4,10 +4,11 @@ use arraybridge_core::ops::cast as rules;
 use arraybridge_core::ops::scale::ends;
 use arraybridge_core::{DType, Error, HostArray};
 
-use super::element::{Element, real, widest};
+use super::element::{Element, real};
 use super::reduce;
 use super::task::{CAST, PLANES, SCALE, Task};
 use super::walk::Walk;
+use crate::library::NAME;
 use crate::{ClArray, exchange};
 
 /// The options that say how an array lies: few, so that there are few programs.
@@ -54,7 +55,12 @@ pub(super) fn scale(array: &ClArray, dtype: DType) -> Result<ClArray, Error> {
         return Ok(made);
     }
     let wide = array.dtype() == DType::F64 || dtype.size() > 2;
-    let precision = if wide { widest(place) } else { DType::F32 };
+    if wide && !place.known.facts.fp64 {
+        // A float has too few digits for the steps of so wide an integer.
+        let operation = "scale_dtype on a device without f64";
+        return Err(Error::DtypeUnsupported { library: NAME, operation, dtype });
+    }
+    let precision = if wide { DType::F64 } else { DType::F32 };
     let range = reduce::finite_range(array, precision)?;
     let mut options = vec![
         format!("SOURCE={}", source.name),
