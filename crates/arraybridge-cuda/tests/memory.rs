@@ -40,6 +40,26 @@ fn dropping_waits_for_nobody_and_frees_after_every_stream() {
 }
 
 #[test]
+fn writing_in_place_waits_for_every_stream_that_reads() {
+    alone(|| {
+        let array = Cuda::from_host(&ramp(1000), GPU).unwrap();
+        let zero = Cuda::from_host(&HostArray::zeros(DType::F32, &[]).unwrap(), GPU).unwrap();
+        let (address, stream) = (array.address(), array.stream().context().new_stream().unwrap());
+        common::delay(20_000);
+        let copy = {
+            let _scope = use_stream(&stream).unwrap();
+            Cuda::astype(&array, DType::F64).unwrap()
+        };
+        common::delay(0);
+        let array = Cuda::assign(array, 0..1000, &zero).unwrap();
+        assert_eq!(array.address(), address);
+        assert_eq!(common::values(&array), [0.0; 1000]);
+        assert_eq!(Cuda::to_host(&copy).unwrap().as_slice::<f64>().unwrap()[999], 999.0);
+        assert_eq!(common::take_violation(), "");
+    });
+}
+
+#[test]
 fn arrays_are_dropped_on_another_thread_and_device() {
     alone(|| {
         let before = (live(0), live(1));

@@ -8,6 +8,7 @@
 mod common;
 
 use arraybridge_core::{HostArray, ops::HostExchange};
+use arraybridge_cuda::cudarc::driver::sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
 use arraybridge_cuda::cudarc::driver::{CudaContext, CudaStream, result};
 use arraybridge_cuda::{Cuda, Grid, Program};
 use common::{GPU, alone, take_violation};
@@ -167,5 +168,22 @@ fn memory_of_another_device_is_caught() {
         free(&other, address);
         other.synchronize().unwrap();
         take_violation();
+    });
+}
+
+#[test]
+fn handles_of_another_device_are_caught() {
+    alone(|| {
+        let (stream, _) = streams();
+        let other = CudaContext::new(1).unwrap();
+        let event = other.new_event(None).unwrap();
+        // SAFETY: both are alive; that they do not fit is what is tested.
+        assert!(unsafe { result::event::record(event.cu_event(), stream.cu_stream()) }.is_err());
+        caught("an event of device 1 on a stream of device 0");
+        // Without any context there is none that an event could be of.
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| result::event::create(CU_EVENT_DISABLE_TIMING).is_err());
+            assert!(made.join().unwrap());
+        });
     });
 }

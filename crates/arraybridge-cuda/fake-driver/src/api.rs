@@ -1,14 +1,13 @@
 //! The driver's entry points, as C sees them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::sync::Arc;
 
 use crate::memory::{self, Kind, Work};
 use crate::state::{
     Answer, CURRENT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NO_DEVICE, NOT_READY,
     NOT_SUPPORTED, Pool, SUCCESS, current, device_count, enter, setting, state,
 };
-use crate::stream::{Event, event, stream, synchronize_device};
+use crate::stream::{Event, Stream, event, stream, synchronize_device};
 
 /// Writes a result where the caller asked for it.
 fn put<T>(target: *mut T, value: T) -> Answer {
@@ -287,15 +286,21 @@ entry_points! {
         Ok(())
     }
     fn cuEventCreate(out: *mut usize, _flags: c_uint) {
+        let device = current()?;
         let mut state = state();
         let handle = state.handle();
-        state.events.insert(handle, Arc::new(Event::default()));
+        state.events.insert(handle, Event::new(device));
         put(out, handle)
     }
     fn cuEventDestroy_v2(point: usize) {
         state().events.remove(&point).map(drop).ok_or(INVALID_HANDLE)
     }
-    fn cuEventRecord(point: usize, queue: usize) { event(point)?.record(&*stream(queue)?); Ok(()) }
+    fn cuEventRecord(point: usize, queue: usize) {
+        let (event, stream) = (event(point)?, stream(queue)?);
+        same_device("an event", event.device, &stream)?;
+        event.record(&stream);
+        Ok(())
+    }
     fn cuEventSynchronize(point: usize) { event(point)?.synchronize(); Ok(()) }
     fn cuEventQuery(point: usize) {
         if event(point)?.is_done() { Ok(()) } else { Err(NOT_READY) }
@@ -307,8 +312,7 @@ entry_points! {
     }
 
     fn cuModuleLoadData(out: *mut usize, image: *const c_char) {
-        current()?;
-        let module = crate::module::load(image)?;
+        let module = crate::module::load(image, current()?)?;
         let mut state = state();
         let handle = state.handle();
         state.modules.insert(handle, module);
@@ -341,6 +345,15 @@ fn bounds(address: u64, size: usize) -> Answer {
     }
     state.violate(format!("a copy of {size} bytes at {address:#x}, which is not all live memory"));
     Err(INVALID_VALUE)
+}
+
+/// Refuses what was made in another device's context than the stream's, as a driver does.
+pub(crate) fn same_device(what: &str, device: usize, stream: &Stream) -> Answer {
+    if device == stream.device {
+        return Ok(());
+    }
+    state().violate(format!("{what} of device {device} on a stream of device {}", stream.device));
+    Err(INVALID_HANDLE)
 }
 
 fn bytes<'a>(address: usize, size: usize) -> &'a [u8] {

@@ -9,6 +9,7 @@
 //! - every access is checked to be ordered after the writes (and a write after the reads) that it
 //!   conflicts with, by vector clocks, so that a missing wait is found whether or not it changed the
 //!   result this time ([`clock`]);
+//! - events and kernels are refused on streams of another device than they were made on;
 //! - memory has a limit, and any call can be told to fail ([`control`]).
 //!
 //! What breaks a rule is written down as a *violation*, which tests ask for. Kernels are those of

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 
+use crate::api::same_device;
 use crate::kernels;
 use crate::memory::as_work;
 use crate::state::{
@@ -13,19 +14,24 @@ use crate::stream::Stream;
 /// A kernel's parameters, each by its size in bytes.
 type Parameters = Vec<usize>;
 
-/// The kernels of a module.
-pub(crate) struct Module(HashMap<String, Parameters>);
+/// The kernels of a module, which is loaded on a device.
+pub(crate) struct Module {
+    device: usize,
+    kernels: HashMap<String, Parameters>,
+}
 
 /// A kernel of a module.
 pub(crate) struct Function {
+    device: usize,
     name: String,
     parameters: Parameters,
 }
 
-pub(crate) fn load(image: *const c_char) -> Answer<Module> {
+pub(crate) fn load(image: *const c_char, device: usize) -> Answer<Module> {
     // SAFETY: a module is a C string here, which is what is shipped.
     let text = unsafe { CStr::from_ptr(image) }.to_str().map_err(|_| INVALID_IMAGE)?;
-    parse(text).map(Module).ok_or(INVALID_IMAGE)
+    let kernels = parse(text).ok_or(INVALID_IMAGE)?;
+    Ok(Module { device, kernels })
 }
 
 /// Reads `.entry NAME(.param .u64 NAME_param_0, .param .align 8 .b8 NAME_param_1[24])`.
@@ -62,9 +68,10 @@ pub(crate) fn function(module: usize, name: *const c_char) -> Answer<usize> {
     let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| INVALID_VALUE)?;
     let mut state = state();
     let module = state.modules.get(&module).ok_or(INVALID_HANDLE)?;
-    let parameters = module.0.get(name).ok_or(NOT_FOUND)?.clone();
+    let (device, found) = (module.device, module.kernels.get(name));
+    let (name, parameters) = (name.to_owned(), found.ok_or(NOT_FOUND)?.clone());
     let handle = state.handle();
-    state.functions.insert(handle, Function { name: name.to_owned(), parameters });
+    state.functions.insert(handle, Function { device, name, parameters });
     Ok(handle)
 }
 
@@ -79,15 +86,16 @@ pub(crate) fn launch(
     if grid.contains(&0) || threads == 0 || threads > 1024 {
         return Err(INVALID_VALUE);
     }
-    let (kernel, values) = {
+    let (device, kernel, values) = {
         let state = state();
         let function = state.functions.get(&function).ok_or(INVALID_HANDLE)?;
         let Some(kernel) = kernels::find(&function.name) else {
             eprintln!("fake CUDA driver: no kernel `{}` on the host", function.name);
             return Err(NOT_SUPPORTED);
         };
-        (kernel, read(parameters, &function.parameters))
+        (function.device, kernel, read(parameters, &function.parameters))
     };
+    same_device("a kernel", device, stream)?;
     stream.queue("a kernel", move |work| {
         as_work(work, || kernel.run(&values, grid, block));
     });

@@ -70,8 +70,7 @@ impl Stream {
         let partners: Vec<Arc<Stream>> =
             state().streams.values().filter(|other| partner(other)).map(Arc::clone).collect();
         for other in partners {
-            let event = Event::default();
-            let event = Arc::new(event);
+            let event = Event::new(self.device);
             event.record(&other);
             self.wait(&event);
         }
@@ -97,9 +96,9 @@ impl Stream {
     }
 }
 
-/// A point in a stream.
-#[derive(Default)]
+/// A point in a stream of a device.
 pub(crate) struct Event {
+    pub(crate) device: usize,
     inner: Mutex<Recorded>,
     done: Condvar,
 }
@@ -114,6 +113,10 @@ struct Recorded {
 }
 
 impl Event {
+    pub(crate) fn new(device: usize) -> Arc<Event> {
+        Arc::new(Event { device, inner: Mutex::default(), done: Condvar::new() })
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Recorded> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
