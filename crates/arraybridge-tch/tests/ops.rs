@@ -224,3 +224,9 @@ fn gradients_flow_through_operations() {
     mean.backward();
     assert_eq!(values::<f32>(&x.grad()), [0.25; 4]);
 }
+
+#[test]
+fn a_line_between_the_largest_doubles_stays_finite() {
+    let line = Tch::linspace(-1e308, 1e308, 3, true, Some(DType::F64)).unwrap();
+    assert_eq!(values::<f64>(&line), [-1e308, 0.0, 1e308]);
+}

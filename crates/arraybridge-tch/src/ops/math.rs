@@ -36,11 +36,12 @@ impl ArrayMath<Tch> for Tch {
         dtype::scalar_type(dtype, "linspace")?;
         // Over no elements and over one, the step is of no consequence.
         let intervals = if endpoint { count.saturating_sub(1) } else { count }.max(1);
-        let step = (stop - start) / intervals as f64;
+        // In halves, so that the distance between the largest doubles stays finite.
+        let step = (stop / 2.0 - start / 2.0) / intervals as f64;
         let mut line = HostArray::scratch(DType::F64, &[count])?;
         let places = line.as_slice_mut::<f64>()?;
         for (place, number) in places.iter_mut().enumerate() {
-            *number = start + place as f64 * step;
+            *number = start + step * place as f64 + step * place as f64;
         }
         // The end is met exactly, whatever the rounding of the step.
         if let Some(last) = places.last_mut().filter(|_| endpoint && count > 1) {
