@@ -37,7 +37,8 @@ impl Mapped {
         let mut waits = Vec::new();
         memory.with_uses(|uses| match writes {
             true => uses.before_writing(&stream, &mut waits),
-            false => uses.before_reading(&stream, &mut waits),
+            // What is known to have failed by now is told below.
+            false => _ = uses.before_reading(&stream, &mut waits),
         });
         let span = array.byte_span()?;
         let flags = if writes { CL_MAP_READ | CL_MAP_WRITE } else { CL_MAP_READ };
@@ -47,7 +48,15 @@ impl Mapped {
         // the caller's array is the only one, so none reads it.
         let start = unsafe { stream.queue.map(mem, flags, span.start, span.len(), &waits_for) };
         let start = start.map_err(|error| foreign("mapping an array", error))?;
-        Ok(Mapped { array, stream, start, writes })
+        let mut mapped = Mapped { array, stream, start, writes };
+        // The map is done, so that the command that wrote the elements is over too.
+        let written = mapped.array.memory().with_uses(|uses| uses.check());
+        if let Err(error) = written {
+            // Nobody writes through this map, so the failure stays the last write.
+            mapped.writes = false;
+            return Err(foreign("mapping an array", error));
+        }
+        Ok(mapped)
     }
 
     /// Returns where element `[0, 0, ...]` is.

@@ -213,10 +213,13 @@ impl Memory {
     }
 
     /// Returns the commands that one which reads the buffer has to wait for.
-    pub(crate) fn before_reading(&self, stream: &Arc<Stream>) -> Vec<Arc<Command>> {
+    pub(crate) fn before_reading(
+        &self,
+        stream: &Arc<Stream>,
+    ) -> Result<Vec<Arc<Command>>, OpenClError> {
         let mut waits = Vec::new();
-        self.with_uses(|uses| uses.before_reading(stream, &mut waits));
-        waits
+        self.with_uses(|uses| uses.before_reading(stream, &mut waits))?;
+        Ok(waits)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cl::Event;
+use crate::cl::{Event, OpenClError};
 use crate::place::Stream;
 
 /// From how many readers on those that are over are forgotten.
@@ -36,14 +36,32 @@ pub(crate) struct Uses {
 
 impl Uses {
     /// Adds what a command that reads the buffer waits for.
-    pub(crate) fn before_reading(&self, stream: &Arc<Stream>, waits: &mut Vec<Arc<Command>>) {
+    ///
+    /// # Errors
+    /// The failure of the command that wrote the buffer, if it failed already.
+    pub(crate) fn before_reading(
+        &self,
+        stream: &Arc<Stream>,
+        waits: &mut Vec<Arc<Command>>,
+    ) -> Result<(), OpenClError> {
+        self.check()?;
         waits.extend(self.written.iter().filter(|command| command.concerns(stream)).cloned());
+        Ok(())
+    }
+
+    /// Returns the failure of the command that wrote the buffer last, if it failed already.
+    pub(crate) fn check(&self) -> Result<(), OpenClError> {
+        let status = self.written.as_ref().and_then(|command| command.event.status());
+        match status.filter(|status| *status < 0) {
+            Some(status) => Err(OpenClError::new("the work that made the elements", status)),
+            None => Ok(()),
+        }
     }
 
     /// Adds what a command that writes the buffer waits for.
     pub(crate) fn before_writing(&self, stream: &Arc<Stream>, waits: &mut Vec<Arc<Command>>) {
-        self.before_reading(stream, waits);
-        waits.extend(self.read.iter().filter(|command| command.concerns(stream)).cloned());
+        let uses = self.written.iter().chain(&self.read);
+        waits.extend(uses.filter(|command| command.concerns(stream)).cloned());
     }
 
     /// Notes a command that reads the buffer.

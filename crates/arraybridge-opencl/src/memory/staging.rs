@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
 use super::Memory;
-use super::order::events;
+use super::order::{Uses, events};
 use crate::cl::{Event, Mem, OpenClError};
 use crate::place::{Place, Stream};
 
@@ -94,30 +94,36 @@ impl Memory {
             // SAFETY: the bytes are borrowed until the copy, which is waited for, is done.
             let event = unsafe { stream.queue.write(mem, 0, bytes.as_ptr(), bytes.len(), &waits) }?;
             event.wait()?;
-            return Ok(());
+        } else {
+            let staging = place.staging.take(&place, &stream)?;
+            let copied = upload(&staging, &stream, mem, bytes, &waits);
+            place.staging.give_back(staging);
+            copied?;
         }
-        let staging = place.staging.take(&place, &stream)?;
-        let copied = upload(&staging, &stream, mem, bytes, &waits);
-        place.staging.give_back(staging);
-        copied
+        // All that was queued before is over, and its failures are none of the new elements'.
+        self.with_uses(|uses| *uses = Uses::default());
+        Ok(())
     }
 
     /// Reads bytes of the buffer from `offset` on.
     pub(crate) fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), OpenClError> {
         let stream = self.place.stream();
-        let before = self.before_reading(&stream);
+        let before = self.before_reading(&stream)?;
         let Some(mem) = &self.mem else { return Ok(()) };
         let waits = events(&before);
         if bytes.len() <= SMALL {
             let (target, nbytes) = (bytes.as_mut_ptr(), bytes.len());
             // SAFETY: the bytes are borrowed until the copy, which is waited for, is done.
             let event = unsafe { stream.queue.read(mem, offset, target, nbytes, &waits) }?;
-            return event.wait();
+            event.wait()?;
+        } else {
+            let staging = self.place.staging.take(&self.place, &stream)?;
+            let copied = download(&staging, &stream, mem, offset, bytes, &waits);
+            self.place.staging.give_back(staging);
+            copied?;
         }
-        let staging = self.place.staging.take(&self.place, &stream)?;
-        let copied = download(&staging, &stream, mem, offset, bytes, &waits);
-        self.place.staging.give_back(staging);
-        copied
+        // The bytes were read after the command that wrote them, which is over.
+        self.with_uses(|uses| uses.check())
     }
 }
 

@@ -7,7 +7,7 @@ use arraybridge_core::{AxisSlice, DType, Error, Layout};
 use super::task::{COPY, Task};
 use super::walk::Walk;
 use crate::ClArray;
-use crate::library::failed;
+use crate::library::{failed, foreign};
 use crate::memory::{Command, Memory, events};
 use crate::place::Place;
 
@@ -69,7 +69,8 @@ fn copy_bytes(
 ) -> Result<(), Error> {
     let stream = place.stream();
     let mut waits = Vec::new();
-    source.with_uses(|uses| uses.before_reading(&stream, &mut waits));
+    let waiting = source.with_uses(|uses| uses.before_reading(&stream, &mut waits));
+    waiting.map_err(|error| failed("copying", place.device(), nbytes, error))?;
     target.with_uses(|uses| uses.before_writing(&stream, &mut waits));
     let (source_mem, target_mem) = (source.mem()?, target.mem()?);
     let list = events(&waits);
@@ -115,6 +116,9 @@ pub(super) fn assign(
     let array = data.as_mut().ok_or_else(|| Error::already_taken("assign"))?;
     // Written in place if nobody else has the memory, else on a copy.
     let in_place = array.is_exclusive();
+    // What stays of the elements must be there; a copy checks that itself.
+    let whole = array.memory().with_uses(|uses| uses.check());
+    whole.map_err(|error| foreign("assigning to an array", error))?;
     let target = if in_place { None } else { Some(gather(array)?) };
     let written = target.as_ref().unwrap_or(array);
     let (layout, offset) = written.layout().slice(&[index])?;

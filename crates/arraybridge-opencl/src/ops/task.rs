@@ -201,7 +201,7 @@ impl<'a> Task<'a> {
             let stream = place.stream();
             let mut waits = Vec::new();
             for memory in &reads {
-                memory.with_uses(|uses| uses.before_reading(&stream, &mut waits));
+                memory.with_uses(|uses| uses.before_reading(&stream, &mut waits))?;
             }
             for memory in &writes {
                 memory.with_uses(|uses| uses.before_writing(&stream, &mut waits));
