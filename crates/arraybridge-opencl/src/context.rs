@@ -66,7 +66,9 @@ impl ClContext {
         let in_order = queue.is_in_order().map_err(wrap)?;
         // SAFETY: the caller says that it is valid.
         let context = unsafe { Context::retained(context.get()) }.map_err(wrap)?;
-        Ok(ClContext(Arc::new(Place::of(known, context, Stream { queue, in_order }))))
+        let place = Arc::new(Place::of(known, context, Stream { queue, in_order }));
+        known.join(&place);
+        Ok(ClContext(place))
     }
 
     /// Returns the device.

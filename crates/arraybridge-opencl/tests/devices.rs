@@ -45,7 +45,8 @@ fn two_devices() {
     }
     for devices in ["pthread basic", "pthread pthread"] {
         for case in CASES {
-            common::in_a_child("two_devices", case, &[("POCL_DEVICES", devices)]);
+            let whole = [("POCL_DEVICES", devices), ("ARRAYBRIDGE_OPENCL_WITHOUT", "")];
+            common::in_a_child("two_devices", case, &whole);
         }
     }
     let apart = [("POCL_DEVICES", "pthread basic"), ("ARRAYBRIDGE_OPENCL_WITHOUT", "unified")];

@@ -2,7 +2,7 @@
 
 mod facts;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arraybridge_core::{Availability, Device, Error};
 
@@ -25,6 +25,8 @@ pub(crate) struct KnownDevice {
     pub(crate) budget: Budget,
     reaper: OnceLock<Option<Reaper>>,
     place: OnceLock<Result<Arc<Place>, OpenClError>>,
+    /// The contexts of callers, as long as they are there.
+    joined: Mutex<Vec<Weak<Place>>>,
 }
 
 impl KnownDevice {
@@ -34,9 +36,18 @@ impl KnownDevice {
         place.as_ref().map_err(|error| foreign("making a context", error.clone()))
     }
 
-    /// Returns the context and queue if they were made already.
-    pub(crate) fn place_if_made(&self) -> Option<&Arc<Place>> {
-        self.place.get()?.as_ref().ok()
+    /// Notes a caller's context on the device.
+    pub(crate) fn join(&self, place: &Arc<Place>) {
+        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        joined.retain(|place| place.strong_count() > 0);
+        joined.push(Arc::downgrade(place));
+    }
+
+    /// Returns the contexts that there are: the library's own if it was made already, and callers'.
+    pub(crate) fn places(&self) -> Vec<Arc<Place>> {
+        let own = self.place.get().and_then(|place| place.as_ref().ok()).cloned();
+        let joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        own.into_iter().chain(joined.iter().filter_map(Weak::upgrade)).collect()
     }
 
     /// Returns the thread that drops what arrays on this device kept alive; `None` if the system
@@ -163,8 +174,8 @@ impl Runtime {
             Err(error) => return self.failures.push(format!("{platform}: {error}")),
         };
         let budget = Budget::new(facts.memory);
-        let (reaper, place) = (OnceLock::new(), OnceLock::new());
-        self.devices.push(KnownDevice { device, id, facts, budget, reaper, place });
+        let (reaper, place, joined) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        self.devices.push(KnownDevice { device, id, facts, budget, reaper, place, joined });
     }
 
     /// Returns how a device is known: GPUs and other accelerators by number, CPUs by name.

@@ -62,9 +62,8 @@ impl Accelerator for OpenCl {
 
     fn release_cached_memory(&self, device: Option<Device>) -> Result<Option<usize>, Error> {
         let chosen = |known: &&device::KnownDevice| device.is_none_or(|one| one == known.device);
-        let places = device::all_if_found().iter().filter(chosen);
-        let freed =
-            places.filter_map(|known| known.place_if_made()).map(|place| place.release_memory());
+        let places = device::all_if_found().iter().filter(chosen).flat_map(|known| known.places());
+        let freed = places.map(|place| place.release_memory());
         Ok(Some(freed.sum()))
     }
 

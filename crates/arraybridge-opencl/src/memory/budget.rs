@@ -74,7 +74,7 @@ pub struct MemoryUse {
 /// [`Error::DeviceUnavailable`], [`Error::LibraryUnavailable`].
 pub fn memory_use(device: Device) -> Result<MemoryUse, Error> {
     let known = device::known(device)?;
-    let cached = known.place_if_made().map_or(0, |place| place.pool.nbytes());
+    let cached = known.places().iter().map(|place| place.pool.nbytes()).sum();
     Ok(MemoryUse {
         used: known.budget.used.load(Ordering::Relaxed),
         cached,
