@@ -154,6 +154,8 @@ impl ClArray {
     /// Returns a second handle on the array's buffer, for commands of one's own, which opencl3 makes
     /// `unsafe`. They may read it; they may write it while this is the only array over it and until
     /// it is used again. [`ClArray::wait`] first, unless they go on the queue of the array's context.
+    /// They are over before the last array over the buffer is dropped: its memory may be another
+    /// array's then.
     ///
     /// # Errors
     /// The driver's failures.
