@@ -353,7 +353,8 @@ KERNEL(rescale_f64, Rescale) { rescale<f64>(a); }
 
 struct Linspace {
     u64 to, count;
-    f64 start, step, stop;
+    // Half a step, so that the distance between the largest doubles stays finite.
+    f64 start, half_step, stop;
     u32 to_code, endpoint;
 };
 
@@ -361,6 +362,7 @@ KERNEL(linspace, Linspace) {
     FOR_EACH(index, a.count) {
         // The end is met exactly, whatever the rounding of the step.
         bool last = a.endpoint && a.count > 1 && index == a.count - 1;
-        store_as(a.to, index, a.to_code, last ? a.stop : a.start + (f64)index * a.step);
+        f64 way = (f64)index * a.half_step;
+        store_as(a.to, index, a.to_code, last ? a.stop : a.start + way + way);
     }
 }

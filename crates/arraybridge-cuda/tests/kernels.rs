@@ -305,3 +305,18 @@ fn parts_and_products_are_ndarrays() {
         }
     }
 }
+
+#[test]
+fn lines_are_ndarrays() {
+    for (start, stop) in [(0.0, 1.0), (-3.5, 1e6), (-1e308, 1e308), (f64::MAX, f64::MIN)] {
+        for (count, endpoint) in [(1, true), (2, false), (3, true), (1001, true), (500, false)] {
+            for dtype in dtypes().filter(|dtype| dtype.is_float()) {
+                let line = Cuda::linspace(start, stop, count, endpoint, Some(dtype)).unwrap();
+                let here = Ndarray::linspace(start, stop, count, endpoint, Some(dtype)).unwrap();
+                let (found, expected) = (back(&line), Ndarray::to_host(&here).unwrap());
+                let what = format!("{start} to {stop} in {count} of {dtype}");
+                same(&one_nan(&found), &one_nan(&expected), &what);
+            }
+        }
+    }
+}

@@ -103,7 +103,7 @@ arguments! {
         to: u64,
         count: u64,
         start: f64,
-        step: f64,
+        half_step: f64,
         stop: f64,
         to_code: u32,
         endpoint: u32,

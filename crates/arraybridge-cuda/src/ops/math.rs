@@ -9,10 +9,10 @@ use super::cast::pair;
 use super::task::Task;
 use crate::{Cuda, CudaArray, exchange, runtime};
 
-/// A line of numbers, by its first one, the distance between two, and its end.
+/// A line of numbers, by its first one, half the distance between two, and its end.
 struct Line {
     start: f64,
-    step: f64,
+    half_step: f64,
     /// The last number, where it is to be met exactly.
     stop: Option<f64>,
 }
@@ -24,7 +24,7 @@ fn line(task: &Task, line: &Line, shape: &[usize], dtype: DType) -> Result<CudaA
         to: target.address(),
         count: count as u64,
         start: line.start,
-        step: line.step,
+        half_step: line.half_step,
         stop: line.stop.unwrap_or(0.0),
         to_code: code(dtype)?,
         endpoint: u32::from(line.stop.is_some()),
@@ -35,7 +35,7 @@ fn line(task: &Task, line: &Line, shape: &[usize], dtype: DType) -> Result<CudaA
 }
 
 pub(super) fn ones(task: &Task, shape: &[usize], dtype: DType) -> Result<CudaArray, Error> {
-    line(task, &Line { start: 1.0, step: 0.0, stop: None }, shape, dtype)
+    line(task, &Line { start: 1.0, half_step: 0.0, stop: None }, shape, dtype)
 }
 
 fn here() -> Result<Task, Error> {
@@ -57,8 +57,9 @@ impl ArrayMath<Cuda> for Cuda {
     ) -> Result<CudaArray, Error> {
         // Over no elements and over one, the step is of no consequence.
         let intervals = if endpoint { count.saturating_sub(1) } else { count }.max(1);
-        let step = (stop - start) / intervals as f64;
-        let numbers = Line { start, step, stop: endpoint.then_some(stop) };
+        // In halves, so that the distance between the largest doubles stays finite.
+        let half_step = (stop / 2.0 - start / 2.0) / intervals as f64;
+        let numbers = Line { start, half_step, stop: endpoint.then_some(stop) };
         line(&here()?, &numbers, &[count], dtype)
     }
 
