@@ -48,6 +48,4 @@ extern "C" fn wait_for_all() {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
-    // Nothing is released this late.
-    std::mem::forget(streams);
 }
