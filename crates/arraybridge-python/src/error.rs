@@ -56,7 +56,8 @@ pub(crate) fn raised(py: Python<'_>, operation: &'static str, exception: PyErr) 
 /// `MemoryError`, `TypeError` for dtypes and libraries, `BufferError` for memory that cannot be
 /// shared, `ValueError` for arguments, shapes, devices and names, `NotImplementedError`, and
 /// otherwise `RuntimeError`. An exception that Python code raised is raised again itself.
-pub fn exception(error: Error) -> PyErr {
+pub fn exception(error: impl Into<Error>) -> PyErr {
+    let error = error.into();
     if let Error::Foreign { source, .. } = &error
         && let Some(python) = source.downcast_ref::<PythonError>()
         && let Some(again) = Python::try_attach(|py| python.exception.clone_ref(py))

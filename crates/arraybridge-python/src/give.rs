@@ -19,7 +19,7 @@ use crate::{Maker, PyArray, PyLibrary, make, outside};
 /// fn make<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
 /// #   let array: AnyArray = unimplemented!();
 ///     // let array: AnyArray = ...
-///     to_python(py, array, "torch").map_err(|error| arraybridge_python::exception(error.into()))
+///     to_python(py, array, "torch").map_err(arraybridge_python::exception)
 /// }
 /// ```
 ///

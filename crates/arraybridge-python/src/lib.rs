@@ -2,6 +2,7 @@
 
 mod array;
 mod attached;
+mod cells;
 mod class;
 mod dtype;
 #[cfg(not(feature = "extension-module"))]
@@ -20,6 +21,7 @@ mod read;
 mod thread_state;
 
 pub use array::PyArray;
+pub use cells::Cells;
 pub use class::Array;
 pub use error::{PythonError, exception};
 pub use give::{CapsuleForm, to_capsule, to_python};

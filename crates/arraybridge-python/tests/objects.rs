@@ -7,13 +7,13 @@ mod common;
 use std::ffi::CString;
 
 use arraybridge_core::{
-    AnyArray, ArrayLibrary, Convert, CopyPolicy, DType, Error, HOST, HostArray, HostViewExt,
-    Mechanism,
+    Access, AnyArray, ArrayLibrary, Convert, CopyPolicy, DType, Error, HOST, HostArray,
+    HostViewExt, Mechanism,
 };
 use arraybridge_ndarray::{NdArray, Ndarray};
 use arraybridge_python::pyo3::prelude::*;
 use arraybridge_python::pyo3::types::PyDict;
-use arraybridge_python::{CapsuleForm, Maker, PyArray, PyLibrary, to_capsule};
+use arraybridge_python::{Array, CapsuleForm, Maker, PyArray, PyLibrary, to_capsule};
 use arraybridge_testkit::{LAYOUTS, Sample, watch};
 
 /// Runs Python code and takes what it calls `made`.
@@ -330,4 +330,66 @@ address = made.__array_interface__['data'][0]";
             to_capsule(py, shared(), form, CopyPolicy::Allow).unwrap();
         });
     }
+}
+
+#[test]
+fn cells_read_where_the_elements_are_and_see_what_python_writes() {
+    if !common::python() {
+        return;
+    }
+    Python::attach(|py| {
+        let object = run(py, "import numpy as np; made = np.arange(6.0).reshape(2, 3).T");
+        let array = PyArray::from_object(&object).unwrap();
+        let cells = array.cells::<f64>(py).unwrap();
+        assert_eq!((cells.shape(), cells.get(&[2, 1])), (&[3, 2][..], Some(5.0)));
+        object.set_item((2, 1), 50.0).unwrap();
+        assert_eq!(cells.get(&[2, 1]), Some(50.0));
+        assert_eq!((cells.get(&[3, 0]), cells.get(&[0])), (None, None));
+        assert!(array.cells::<f32>(py).is_err());
+
+        let flags = run(py, "import numpy as np; made = np.array([2], dtype='u1').view(bool)");
+        let flags = PyArray::from_object(&flags).unwrap();
+        assert!(flags.cells::<bool>(py).is_err());
+        assert_eq!(flags.cells::<u8>(py).unwrap().get(&[0]), Some(2));
+
+        let odd = run(py, "import numpy as np; made = np.zeros(9, 'u1')[1:].view('f8')");
+        let error = PyArray::from_object(&odd).unwrap().cells::<f64>(py).unwrap_err();
+        assert!(error.to_string().contains("under-aligned"), "{error}");
+    });
+}
+
+#[test]
+fn memory_is_shared_unchecked_where_the_caller_vouches_for_it() {
+    if !common::python() {
+        return;
+    }
+    Python::attach(|py| {
+        let object = run(py, "import numpy as np; made = np.arange(6, dtype='f4')");
+        let array = PyArray::from_object(&object).unwrap();
+        let address = PyLibrary.describe(&array).unwrap().address;
+        // SAFETY: nothing writes the array while it is shared.
+        let shared = unsafe { array.share_unchecked(Access::Immutable) }.unwrap();
+        drop((array, object));
+        assert_eq!((shared.address(), numbers(&shared)[5]), (address, 5.0));
+        let mut shared = shared;
+        assert!(shared.as_slice_mut::<f32>().is_err());
+    });
+}
+
+#[test]
+fn results_of_numpy_go_back_to_the_library_without_a_copy() {
+    if !common::python() {
+        return;
+    }
+    let host = HostArray::from_slice(&[1f32, 2.0, 3.0], &[3]).unwrap();
+    let array = AnyArray::of::<Ndarray>(NdArray::from_host(host));
+    let (made, records) = watch(|| {
+        Python::attach(|py| {
+            let array = Bound::new(py, Array::new(array).unwrap()).unwrap();
+            let made = py.import("numpy").unwrap().call_method1("exp", (array,)).unwrap();
+            made.getattr("library").unwrap().extract::<String>().unwrap()
+        })
+    });
+    assert_eq!(made, "ndarray");
+    assert!(records.iter().all(|record| !record.copied), "{records:?}");
 }

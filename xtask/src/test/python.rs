@@ -10,6 +10,7 @@ pub(super) fn steps() -> Vec<Step> {
     vec![
         Step::new("arraybridge-python", &["python"], backend),
         Step::new("the Python package", &["python"], package),
+        Step::new("programs with Python", &["python"], programs),
     ]
 }
 
@@ -63,8 +64,32 @@ fn package() -> Result<Outcome> {
             .env("PYTHONPATH", &installed.display().to_string())
             .env("PYTHONDONTWRITEBYTECODE", "1");
         tally.add(tests.run()?);
+        let example = Task::new(&python).args(["examples/python_package.py"]);
+        example.env("PYTHONPATH", &installed.display().to_string()).run()?;
     }
     Ok(Outcome::Done(tally))
+}
+
+/// Runs a program that starts Python, and a module in Rust that Python imports.
+fn programs() -> Result<Outcome> {
+    if let Some(reason) = missing()? {
+        return Ok(Outcome::Skipped(reason));
+    }
+    Task::cargo("run --quiet -p arraybridge-python --example embedding").run()?;
+    if cfg!(target_os = "linux") {
+        let build = "rustc --quiet -p arraybridge-python --example extension --crate-type cdylib";
+        Task::cargo(build).run()?;
+        let folder = root().join("target/python/extension");
+        std::fs::create_dir_all(&folder)?;
+        let built = root().join("target/debug/examples/libextension.so");
+        std::fs::copy(built, folder.join("extension.so")).context("taking the module")?;
+        let code = "import numpy, extension; array = numpy.ones((2, 3), 'f4'); \
+                    half = extension.halved(array); \
+                    assert type(half) is numpy.ndarray and half.sum() == 3 and array.sum() == 6";
+        let import = Task::new(CURRENT.environment.python()?).args(["-c", code]);
+        import.env("PYTHONPATH", &folder.display().to_string()).run()?;
+    }
+    Ok(Outcome::Done(Tally::default()))
 }
 
 fn backend() -> Result<Outcome> {

@@ -102,6 +102,15 @@ def test_ufuncs_run_and_results_stay_in_the_library(library):
         np.add(array, object())
 
 
+def test_results_go_back_without_a_copy():
+    array = ramp()
+    with ab.Counters() as counters:
+        np.exp(array)
+        np.sqrt(array)
+    rows = counters.rows()
+    assert {row["mechanism"] for row in rows} == {"shared host buffer"} and len(rows) == 2
+
+
 def test_ufuncs_write_where_they_are_told():
     array, target = ramp(), ramp()
     assert np.negative(array, out=target) is target

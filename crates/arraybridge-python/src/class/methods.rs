@@ -192,7 +192,7 @@ impl Array {
         let home = self.home(py);
         if home.maker.is_some() {
             let part = self.unwrap(py)?.get_item(place)?;
-            return made_in(py, &part, home);
+            return made_in(py, part, home);
         }
         let plane = self.with(py, |array| array.plane(place))?;
         Array::new(plane).map_err(exception)

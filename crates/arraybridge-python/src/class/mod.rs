@@ -168,9 +168,11 @@ fn lost() -> Error {
     Error::already_taken("using an array that a failed conversion lost")
 }
 
-/// Makes an array of this class of a result, in a library.
-fn made_in(py: Python<'_>, object: &Bound<'_, PyAny>, home: Home) -> PyResult<Array> {
-    let array = PyArray::from_object(object).map_err(exception)?;
+/// Makes an array of this class of a result, in a library: without a copy if this is the only
+/// reference to it.
+fn made_in(py: Python<'_>, object: Bound<'_, PyAny>, home: Home) -> PyResult<Array> {
+    let array = PyArray::from_object(&object).map_err(exception)?;
+    drop(object);
     let made = match home.maker {
         Some(Maker::Numpy | Maker::Pandas | Maker::Dask | Maker::Other) => {
             Ok(AnyArray::of::<PyLibrary>(array))

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::{Array, Home, made_in};
+use crate::read::{Wish, look};
 use crate::{Maker, make};
 
 /// Axes as NumPy has them: one, several, or all.
@@ -62,7 +63,7 @@ impl Array {
                     out.into_any().unbind()
                 });
             }
-            return wrapped(py, &made, home);
+            return wrapped(py, made, home);
         }
         not_implemented()
     }
@@ -93,7 +94,7 @@ impl Array {
         let viewed = viewed_tuple(py, arguments)?;
         let arguments = viewed_dict(py, keywords)?;
         let made = function.call(viewed, Some(&arguments))?;
-        wrapped(py, &made, home)
+        wrapped(py, made, home)
     }
 
     /// Brings a NumPy function's result to the type that went in.
@@ -109,7 +110,7 @@ impl Array {
         if return_scalar {
             return Ok(array.get_item(PyTuple::empty(py))?.unbind());
         }
-        wrapped(py, array, self.home(py))
+        wrapped(py, array.clone(), self.home(py))
     }
 }
 
@@ -189,25 +190,26 @@ fn viewed_dict<'py>(
 }
 
 /// Brings NumPy's result to a library: arrays as arrays, several in a tuple or list; numbers stay.
-fn wrapped(py: Python<'_>, made: &Bound<'_, PyAny>, home: Home) -> PyResult<Py<PyAny>> {
-    if Maker::of(made) == Maker::Numpy && made.hasattr("__setitem__")? {
+fn wrapped(py: Python<'_>, made: Bound<'_, PyAny>, home: Home) -> PyResult<Py<PyAny>> {
+    if Maker::of(&made) == Maker::Numpy && made.hasattr("__setitem__")? {
         // What has no dtype here stays NumPy's.
-        return match made_in(py, &made.clone(), home) {
-            Ok(array) => Ok(Bound::new(py, array)?.into_any().unbind()),
-            Err(_) => Ok(made.clone().unbind()),
-        };
+        if look(&made, Wish::default()).is_err() {
+            return Ok(made.unbind());
+        }
+        let array = made_in(py, made, home)?;
+        return Ok(Bound::new(py, array)?.into_any().unbind());
     }
     if let Ok(tuple) = made.cast_exact::<PyTuple>() {
         let items: Vec<_> =
-            tuple.iter().map(|item| wrapped(py, &item, home)).collect::<PyResult<_>>()?;
+            tuple.iter().map(|item| wrapped(py, item, home)).collect::<PyResult<_>>()?;
         return Ok(PyTuple::new(py, items)?.into_any().unbind());
     }
     if let Ok(list) = made.cast::<PyList>() {
         let items: Vec<_> =
-            list.iter().map(|item| wrapped(py, &item, home)).collect::<PyResult<_>>()?;
+            list.iter().map(|item| wrapped(py, item, home)).collect::<PyResult<_>>()?;
         return Ok(PyList::new(py, items)?.into_any().unbind());
     }
-    Ok(made.clone().unbind())
+    Ok(made.unbind())
 }
 
 /// Runs a ufunc in the array's own library, if that has it.

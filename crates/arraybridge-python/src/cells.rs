@@ -1,0 +1,139 @@
+//! Reading an object's elements where they are, while this thread is attached.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use arraybridge_core::dlpack::DlpackPayload;
+use arraybridge_core::{Access, DType, Element, Error, HostArray, Layout, Owner};
+use pyo3::prelude::*;
+
+use crate::library::NAME;
+use crate::read::{Wish, look};
+use crate::{PyArray, interpreter};
+
+/// An object's elements in main memory, read one by one where they are.
+///
+/// Python code may write them between two reads, so there is no slice of them: each is read anew,
+/// and handed out by value. It lives as long as this thread is attached, and does not leave it.
+///
+/// Native code that Python code started may write while it lets others run; who starts that has to
+/// order it with this, as with every other reader in Python.
+pub struct Cells<'py, T> {
+    payload: DlpackPayload,
+    _attached: Python<'py>,
+    _elements: PhantomData<*const T>,
+}
+
+impl<T: Element> Cells<'_, T> {
+    /// Returns the layout.
+    pub fn layout(&self) -> &Layout {
+        self.payload.layout()
+    }
+
+    /// Returns the length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        self.payload.layout().shape()
+    }
+
+    /// Reads the element at an index; `None` outside of the shape.
+    pub fn get(&self, index: &[usize]) -> Option<T> {
+        let layout = self.payload.layout();
+        let inside = index.len() == layout.rank()
+            && index.iter().zip(layout.shape()).all(|(at, length)| at < length);
+        if !inside {
+            return None;
+        }
+        let steps = index.iter().zip(layout.strides());
+        let offset: isize = steps.map(|(&at, &step)| at as isize * step).sum();
+        let first = self.payload.address() as *const T;
+        // SAFETY: the payload's elements are readable as long as it lives, the index is one of them,
+        // `cells` found dtype and alignment right, and every bit pattern is a valid T (bool is
+        // refused). No reference is made, and Python code runs on this thread alone.
+        Some(unsafe { first.wrapping_offset(offset).read_volatile() })
+    }
+}
+
+impl<T> fmt::Debug for Cells<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cells").field("layout", self.payload.layout()).finish_non_exhaustive()
+    }
+}
+
+impl PyArray {
+    /// Reads the elements of an object in main memory where they are, without a copy.
+    ///
+    /// ```
+    /// # use arraybridge_core::ArrayLibrary;
+    /// use arraybridge_python::pyo3::prelude::*;
+    /// use arraybridge_python::{PyArray, PyLibrary};
+    ///
+    /// # if PyLibrary.availability().is_available() {
+    /// Python::attach(|py| -> Result<(), arraybridge_core::Error> {
+    ///     let object = py.eval(c"__import__('numpy').arange(6.0).reshape(2, 3)", None, None).unwrap();
+    ///     let array = PyArray::from_object(&object)?;
+    ///     let cells = array.cells::<f64>(py)?;
+    ///     assert_eq!((cells.shape(), cells.get(&[1, 2])), (&[2, 3][..], Some(5.0)));
+    ///     Ok(())
+    /// })?;
+    /// # }
+    /// # Ok::<(), arraybridge_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::DtypeMismatch`] (elements of `bool` are read as `u8`, because Python code may store
+    /// other bytes than 0 and 1), [`Error::LayoutUnsupported`] for an under-aligned address,
+    /// [`Error::Unsupported`] for memory that the host cannot read.
+    pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
+        let payload = look(&self.object(py), Wish::default())?;
+        let found = payload.dtype();
+        let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
+        if !fits || T::DTYPE == DType::Bool {
+            return Err(Error::DtypeMismatch { expected: T::DTYPE, found });
+        }
+        require_host(&payload)?;
+        if !payload.layout().is_empty() && !payload.address().is_multiple_of(align_of::<T>()) {
+            return Err(Error::LayoutUnsupported {
+                operation: "reading elements where they are",
+                message: format!("address {:#x} is under-aligned; copy it", payload.address()),
+            });
+        }
+        Ok(Cells { payload, _attached: py, _elements: PhantomData })
+    }
+
+    /// Shares an object's main memory with Rust, whatever Python code holds it too.
+    ///
+    /// This is the way around the rule that such memory is copied: nothing is proven here.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPayload`], [`Error::Unsupported`] for memory that the host cannot read; what
+    /// the object raises.
+    ///
+    /// # Safety
+    /// Until the last handle on the result is dropped, nobody reaches the memory in other ways than
+    /// `access` says: with [`Access::Immutable`] no Python code, and no native code that it started,
+    /// writes the elements; with [`Access::Exclusive`] none reads them either. Nor does anybody free
+    /// or move them (`numpy.ndarray.resize`, a tensor's `resize_`).
+    pub unsafe fn share_unchecked(&self, access: Access) -> Result<HostArray, Error> {
+        interpreter::attach(|py| {
+            let payload = look(&self.object(py), Wish::default())?;
+            require_host(&payload)?;
+            let (address, dtype) = (payload.address(), payload.dtype());
+            let layout = payload.layout().clone();
+            let owner: Owner = payload.into_owner();
+            // SAFETY: the producer's description of memory that the owner keeps; how it is reached
+            // the caller vouches for.
+            unsafe { HostArray::from_raw(owner, address as *mut u8, dtype, layout, access) }
+        })
+    }
+}
+
+fn require_host(payload: &DlpackPayload) -> Result<(), Error> {
+    if payload.device().is_host_readable() {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        library: NAME,
+        operation: "reading an accelerator's elements where they are",
+        remedy: "convert the array to the host",
+    })
+}
