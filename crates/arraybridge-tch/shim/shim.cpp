@@ -393,12 +393,11 @@ ABT_API int abt_stream_finish(int32_t index, int64_t id, char** message) {
   });
 }
 
-// Marks the work that is queued on this thread's current stream of a device.
-ABT_API int abt_event_record(int32_t index, c10::Event** out, char** message) {
+// Marks the work that is queued on a stream now.
+ABT_API int abt_event_record(int32_t index, int64_t id, c10::Event** out, char** message) {
   return guarded(message, [&] {
-    const c10::impl::VirtualGuardImpl guard(c10::kCUDA);
     auto event = std::make_unique<c10::Event>(c10::kCUDA);
-    event->record(guard.getStream(cuda(index)));
+    event->record(c10::Stream(c10::Stream::UNSAFE, cuda(index), id));
     *out = event.release();
   });
 }

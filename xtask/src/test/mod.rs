@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// The features besides the default ones, without those that need libtorch or Python to build, and
 /// without `doc-only`, which builds what does not link.
 const FEATURES: &[&str] = &[
+    "arraybridge/cuda",
     "arraybridge/metrics",
     "arraybridge/ndarray-0_16",
     "arraybridge/opencl",

@@ -4,7 +4,9 @@
 //! device leads here. What waits for what is decided in `exchange/streams.rs` and `reaper.rs`,
 //! which run without a GPU.
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 
 use arraybridge_core::Owner;
 
@@ -15,8 +17,10 @@ use crate::reaper::{Fence, Reaper};
 /// Torch's number of a stream of a device; 0 is the default stream.
 pub(super) type StreamId = i64;
 
+const DEFAULT: StreamId = 0;
+
 /// A stream of this thread or of a consumer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stream {
     pub(crate) device: i32,
     pub(crate) id: StreamId,
@@ -61,7 +65,9 @@ impl Stream {
     pub(crate) fn take(device: i32) -> Result<Stream, TorchError> {
         // SAFETY: the call writes one number.
         let id = call(0, |id, message| unsafe { sys::abt_stream_take(device, id, message) })?;
-        Ok(Stream { device, id })
+        let stream = Stream { device, id };
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(stream);
+        Ok(stream)
     }
 
     /// Returns the stream of a handle of CUDA's; `None` if torch cannot use it.
@@ -95,41 +101,62 @@ impl Stream {
     }
 }
 
+/// The streams that threads have taken for themselves: torch has 32 of a device to give.
+static TAKEN: Mutex<BTreeSet<Stream>> = Mutex::new(BTreeSet::new());
+
 /// The work that was queued on a stream at some time.
-struct QueuedWork(*mut sys::Event);
+struct Mark(*mut sys::Event);
 
 // SAFETY: CUDA events may be waited for and freed on any thread; the pointer is nobody else's.
-unsafe impl Send for QueuedWork {}
+unsafe impl Send for Mark {}
 
-impl Fence for QueuedWork {
-    fn wait(&self) -> bool {
-        // SAFETY: the event lives until this is dropped.
-        call((), |(), message| unsafe { sys::abt_event_finish(self.0, message) }).is_ok()
+impl Mark {
+    fn record(stream: Stream) -> Result<Mark, TorchError> {
+        let event = std::ptr::null_mut();
+        // SAFETY: the call writes one pointer.
+        let event = call(event, |event, message| unsafe {
+            sys::abt_event_record(stream.device, stream.id, event, message)
+        })?;
+        Ok(Mark(event))
     }
 }
 
-impl Drop for QueuedWork {
+impl Drop for Mark {
     fn drop(&mut self) {
         // SAFETY: the event came from `abt_event_record` and is freed once.
         unsafe { sys::abt_event_free(self.0) };
     }
 }
 
+/// The work that was queued on a device's streams at some time.
+struct QueuedWork(Vec<Mark>);
+
+impl Fence for QueuedWork {
+    fn wait(&self) -> bool {
+        self.0.iter().all(|mark| {
+            // SAFETY: the event lives until the mark is dropped.
+            call((), |(), message| unsafe { sys::abt_event_finish(mark.0, message) }).is_ok()
+        })
+    }
+}
+
 static REAPER: Reaper<QueuedWork> = Reaper::new();
 
-/// Drops an owner once the work is done that is queued on this thread's current stream of a device.
-///
-/// Scopes of streams hand their work over to the stream that was current before, so that the current
-/// one comes after every use of the memory on this thread.
+/// Drops an owner once the work is done that is queued on the streams of a device by which its
+/// memory can have been used: this thread's current one, the default one, and those that threads have
+/// taken, because another thread may have used the memory in a scope that is still open.
 pub(super) fn release_after_queued_work(device: u32, owner: Owner) {
-    let event = std::ptr::null_mut();
-    // SAFETY: the call writes one pointer.
-    let recorded = call(event, |event, message| unsafe {
-        sys::abt_event_record(device as i32, event, message)
-    });
-    match recorded {
-        Ok(event) => REAPER.release(device, QueuedWork(event), owner),
+    match queued_work(device as i32) {
+        Ok(work) => REAPER.release(device, work, owner),
         // A device that takes no event may still work: the memory is never to be used again.
         Err(_) => std::mem::forget(owner),
     }
+}
+
+fn queued_work(device: i32) -> Result<QueuedWork, TorchError> {
+    let mut streams = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    streams.retain(|stream| stream.device == device);
+    streams.insert(Stream { device, id: DEFAULT });
+    streams.insert(Stream::current(device)?.0);
+    streams.into_iter().map(Mark::record).collect::<Result<_, _>>().map(QueuedWork)
 }

@@ -111,7 +111,7 @@ unsafe extern "C" {
     pub(super) fn abt_stream_wait(index: i32, waiter: i64, on: i64, m: Message) -> c_int;
     pub(super) fn abt_stream_finish(index: i32, id: i64, m: Message) -> c_int;
 
-    pub(super) fn abt_event_record(index: i32, out: *mut *mut Event, m: Message) -> c_int;
+    pub(super) fn abt_event_record(index: i32, id: i64, out: *mut *mut Event, m: Message) -> c_int;
     pub(super) fn abt_event_finish(event: *const Event, m: Message) -> c_int;
     pub(super) fn abt_event_free(event: *mut Event);
 
