@@ -1,4 +1,4 @@
-//! The conformance suite, on the stand-in. ndarray is linked to exchange with.
+//! The conformance suite, on the stand-in. ndarray, OpenCL and XLA are linked to exchange with.
 
 // The stand-in is a shared library of Linux.
 #![cfg(target_os = "linux")]
@@ -8,6 +8,8 @@ mod common;
 
 use arraybridge_cuda::Cuda;
 use arraybridge_ndarray as _;
+use arraybridge_opencl as _;
+use arraybridge_xla as _;
 
 arraybridge_testkit::conformance!(Cuda);
 

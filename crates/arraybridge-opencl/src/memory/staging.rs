@@ -174,7 +174,9 @@ fn download(
         // SAFETY: the half is as long as a part at most, and is not read before this copy is over.
         let copy = unsafe { stream.queue.read(mem, offset + part * PART, half, nbytes, waits) };
         let event = copy?;
-        stream.queue.flush().map(|()| event)
+        // The half is not to be used again before the copy is over, whatever becomes of the flush.
+        stream.queue.flush().inspect_err(|_| _ = event.wait())?;
+        Ok::<_, OpenClError>(event)
     };
     let mut under_way: [Option<Event>; 2] = [Some(start(0)?), None];
     let mut result = Ok(());

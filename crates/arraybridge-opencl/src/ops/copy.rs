@@ -76,12 +76,12 @@ fn copy_bytes(
     let list = events(&waits);
     // SAFETY: `waits` is what earlier commands on the buffers left, and lives until the call is done.
     let queued = unsafe { stream.queue.copy((source_mem, from), (target_mem, to), nbytes, &list) };
-    let queued = queued.and_then(|event| stream.queue.flush().map(|()| event));
-    let event = queued.map_err(|error| failed("copying", place.device(), nbytes, error))?;
-    let command = Command::new(event, &stream);
+    let refuse = |error| failed("copying", place.device(), nbytes, error);
+    let command = Command::new(queued.map_err(refuse)?, &stream);
+    // Noted before the flush: the copy is queued, whatever becomes of that.
     source.with_uses(|uses| uses.reads(Arc::clone(&command)));
     target.with_uses(|uses| uses.writes(command));
-    Ok(())
+    stream.queue.flush().map_err(refuse)
 }
 
 /// Copies the elements into a new row-major array on the device.
@@ -149,9 +149,9 @@ pub(super) fn filled(
     let (mem, list) = (memory.mem()?, events(&waits));
     // SAFETY: `waits` is what earlier commands on the buffer left, and lives until the call is done.
     let queued = unsafe { stream.queue.fill(mem, element, nbytes, &list) };
-    let queued = queued.and_then(|event| stream.queue.flush().map(|()| event));
-    let event =
-        queued.map_err(|error| failed("filling an array", place.device(), nbytes, error))?;
+    let refuse = |error| failed("filling an array", place.device(), nbytes, error);
+    let event = queued.map_err(refuse)?;
     memory.with_uses(|uses| uses.writes(Command::new(event, &stream)));
+    stream.queue.flush().map_err(refuse)?;
     Ok(target)
 }

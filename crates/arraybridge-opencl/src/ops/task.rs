@@ -7,7 +7,7 @@ use arraybridge_core::Error;
 
 use super::walk::Walk;
 use crate::ClArray;
-use crate::cl::{Kernel, OpenClError};
+use crate::cl::Kernel;
 use crate::library::failed;
 use crate::memory::{Command, Memory, events};
 use crate::place::Place;
@@ -209,7 +209,7 @@ impl<'a> Task<'a> {
             let list = events(&waits);
             // SAFETY: as the caller says; `waits` is what earlier commands on the buffers left.
             let event = unsafe { stream.queue.launch(&kernel, global, local, &list) }?;
-            stream.queue.flush()?;
+            // Noted first: the kernel is queued, whatever becomes of the flush.
             let command = Command::new(event, &stream);
             for memory in &reads {
                 memory.with_uses(|uses| uses.reads(Arc::clone(&command)));
@@ -217,7 +217,7 @@ impl<'a> Task<'a> {
             for memory in &writes {
                 memory.with_uses(|uses| uses.writes(Arc::clone(&command)));
             }
-            Ok::<(), OpenClError>(())
+            stream.queue.flush()
         })();
         built.give_back(&name, kernel);
         launched.map_err(|error| failed("running a kernel", place.device(), 0, error))
