@@ -22,7 +22,7 @@ pub struct PyArray {
 
 impl PyArray {
     /// Takes a handle on any array object: what speaks DLPack or the array interface, and nested
-    /// sequences, of which NumPy makes an array.
+    /// sequences and NumPy's scalars, of which NumPy makes an array.
     ///
     /// # Errors
     /// [`Error::InvalidPayload`] for an object that is no array, or whose elements have no dtype
@@ -30,6 +30,8 @@ impl PyArray {
     pub fn from_object(object: &Bound<'_, PyAny>) -> Result<PyArray, Error> {
         let maker = Maker::of(object);
         let taken = match maker {
+            // A scalar has no memory of its own to share: it makes an array for each reader.
+            Maker::Other if make::is_scalar(object)? => make::as_numpy(object)?,
             Maker::Other if read::speaks(object)? => object.clone(),
             Maker::Other => make::from_sequence(object)?,
             _ => object.clone(),

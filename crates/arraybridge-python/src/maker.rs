@@ -5,6 +5,8 @@ use std::fmt;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
+use crate::make;
+
 /// A Python library whose objects are arrays, by its module's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -50,7 +52,11 @@ impl Maker {
     pub fn of(object: &Bound<'_, PyAny>) -> Maker {
         let kind = object.get_type();
         // A class that does not answer is nobody's.
-        ancestors(&kind).unwrap_or(Maker::Other)
+        match ancestors(&kind).unwrap_or(Maker::Other) {
+            // NumPy has classes for others to inherit from that are no arrays.
+            Maker::Numpy if !make::is_ndarray(object).unwrap_or(false) => Maker::Other,
+            maker => maker,
+        }
     }
 
     /// Returns the maker of this name, `pytorch` and `python:torch` included.

@@ -359,6 +359,58 @@ fn cells_read_where_the_elements_are_and_see_what_python_writes() {
 }
 
 #[test]
+fn memory_lives_as_long_as_what_told_of_it() {
+    if !common::python() {
+        return;
+    }
+    // Each makes an array for each reader, which lives in the capsule that the reader gets.
+    let fresh = "import numpy as np
+class Fresh:
+  @property
+  def __array_struct__(self): return np.full((), 3.5).__array_struct__
+made = Fresh()";
+    for code in ["import numpy as np; made = np.float64(3.5)", fresh] {
+        Python::attach(|py| {
+            let array = PyArray::from_object(&run(py, code)).unwrap();
+            let cells = array.cells::<f64>(py).unwrap();
+            let others = "import numpy as np; made = [np.array(float(i)) for i in range(200)]";
+            let others = run(py, others);
+            assert_eq!((cells.get(&[]), others.len().unwrap()), (Some(3.5), 200), "{code}");
+        });
+    }
+}
+
+#[test]
+fn bytes_of_bool_that_python_wrote_are_checked_and_the_array_comes_back() {
+    if !common::python() {
+        return;
+    }
+    for shape in [&[3][..], &[1, 3]] {
+        let host = HostArray::from_slice(&[true, false, true], shape).unwrap();
+        let array = AnyArray::of::<Ndarray>(NdArray::from_host(host));
+        let array = Python::attach(|py| {
+            let object = arraybridge_python::to_python(py, array, "numpy").unwrap();
+            let bytes = object.call_method1("view", ("u1",)).unwrap();
+            bytes.call_method1("fill", (2,)).unwrap();
+            if shape.len() > 1 {
+                object.setattr("shape", (3, 1)).unwrap();
+            }
+            drop(bytes);
+            let array = PyArray::from_object(&object).unwrap();
+            drop(object);
+            array
+        });
+        let error = array.convert_with::<Ndarray>(HOST, CopyPolicy::Never).unwrap_err();
+        assert!(error.to_string().contains("other than 0 and 1"), "{error}");
+        let mut array = error.into_array().unwrap();
+        let error = array.host_view().unwrap_err();
+        assert!(error.to_string().contains("other than 0 and 1"), "{error}");
+        let array = array.convert_to::<Ndarray>(HOST).unwrap_err().into_array().unwrap();
+        assert_eq!(PyLibrary.describe(&array).unwrap().dtype, DType::Bool);
+    }
+}
+
+#[test]
 fn memory_is_shared_unchecked_where_the_caller_vouches_for_it() {
     if !common::python() {
         return;

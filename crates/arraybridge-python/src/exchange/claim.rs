@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use arraybridge_core::dlpack::DlpackPayload;
-use arraybridge_core::{Decline, DeclineReason, HostArray, Obstacle};
+use arraybridge_core::{DType, Decline, DeclineReason, Error, HostArray, HostView, Obstacle};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -65,7 +65,20 @@ pub(super) fn claim(py: Python<'_>, array: &PyArray) -> Result<Claimed, Obstacle
         seen = base;
     }
     drop(seen);
-    Ok(Claimed { payload: look(object, Wish::default())? })
+    let payload = look(object, Wish::default())?;
+    if payload.dtype() == DType::Bool {
+        check_bools(&payload)?;
+    }
+    Ok(Claimed { payload })
+}
+
+/// Refuses bytes of bool other than 0 and 1, which Python code may have stored through another
+/// dtype, while the array is where it was: what is taken out later would be lost with the error.
+fn check_bools(seen: &DlpackPayload) -> Result<(), Error> {
+    let (first, layout) = (seen.address() as *const u8, seen.layout().clone());
+    // SAFETY: the memory of the payload, which outlives the view; nobody else reaches it, which
+    // `claim` proved, so nobody writes it.
+    unsafe { HostView::new(first, DType::Bool, layout, None) }.map(drop)
 }
 
 fn has_weak_references(object: &Bound<'_, PyAny>) -> Result<bool, Obstacle> {

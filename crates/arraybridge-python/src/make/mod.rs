@@ -6,6 +6,8 @@ mod named;
 
 use arraybridge_core::Error;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 use crate::error::raised;
 
@@ -30,6 +32,28 @@ pub(crate) fn from_sequence<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py
             object.get_type()
         ),
     })
+}
+
+/// Returns whether an object is one of NumPy's arrays, subclasses included.
+pub(crate) fn is_ndarray(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    is_instance(object, &NDARRAY, "ndarray")
+}
+
+/// Returns whether an object is one of NumPy's scalars.
+pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    is_instance(object, &GENERIC, "generic")
+}
+
+fn is_instance(
+    object: &Bound<'_, PyAny>,
+    place: &PyOnceLock<Py<PyType>>,
+    name: &str,
+) -> Result<bool, Error> {
+    let py = object.py();
+    let found = place.import(py, "numpy", name).and_then(|kind| object.is_instance(kind));
+    found.map_err(|error| raised(py, "importing NumPy", error))
 }
 
 pub(crate) fn numpy(py: Python<'_>) -> Result<Bound<'_, PyModule>, Error> {

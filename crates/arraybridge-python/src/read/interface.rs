@@ -3,12 +3,13 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload};
-use arraybridge_core::{Access, DType, Error, Layout};
+use arraybridge_core::{Access, DType, Error, Layout, Owner};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{attribute, holding};
+use super::attribute;
+use crate::attached::Attached;
 use crate::dtype;
 use crate::error::raised;
 
@@ -27,6 +28,9 @@ struct ArrayStruct {
     descr: *mut ffi::PyObject,
 }
 
+/// The most axes that NumPy has ever allowed.
+const MOST_AXES: usize = 64;
+
 /// The bytes are in the machine's order.
 const NOT_SWAPPED: c_int = 0x200;
 
@@ -42,6 +46,9 @@ pub(super) fn of_struct(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayloa
     }
     // SAFETY: valid, without a name.
     let found = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
+    if found.is_null() {
+        return Err(refuse("__array_struct__", "its capsule is empty"));
+    }
     // SAFETY: such capsules hold this structure, which lives as long as the capsule.
     let told = unsafe { found.cast::<ArrayStruct>().read() };
     let (Ok(rank), Ok(size)) = (usize::try_from(told.nd), usize::try_from(told.itemsize)) else {
@@ -49,6 +56,12 @@ pub(super) fn of_struct(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayloa
     };
     if told.two != 2 {
         return Err(refuse("__array_struct__", "it does not begin with 2"));
+    }
+    if rank > MOST_AXES {
+        return Err(refuse("__array_struct__", "it has more axes than NumPy knows"));
+    }
+    if rank > 0 && told.shape.is_null() {
+        return Err(refuse("__array_struct__", "it has axes and no lengths"));
     }
     let dtype = match dtype::of_kind(told.typekind as u8 as char, size) {
         Some(dtype) => dtype,
@@ -66,14 +79,17 @@ pub(super) fn of_struct(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayloa
         // SAFETY: the structure has as many lengths as axes, as long as the capsule lives.
         unsafe { std::slice::from_raw_parts(told.shape, rank) }
     };
-    let steps = if rank == 0 {
-        &[]
+    let steps = if rank == 0 || told.strides.is_null() {
+        // NumPy takes arrays without strides for row-major ones.
+        None
     } else {
         // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts(told.strides, rank) }
+        Some(unsafe { std::slice::from_raw_parts(told.strides, rank) })
     };
-    let layout = layout(lengths, Some(steps), dtype)?;
-    payload(object, told.data, dtype, layout, DlpackDevice::CPU).map(Some)
+    let layout = layout(lengths, steps, dtype)?;
+    // What makes its structure for each reader (NumPy's scalars) has the memory in the capsule.
+    let owner = Owner::new(Attached::new((capsule.unbind(), object.clone().unbind())));
+    payload(owner, told.data, dtype, layout, DlpackDevice::CPU).map(Some)
 }
 
 /// Returns the dtype of an extension package by the name of its `dtype`.
@@ -135,7 +151,8 @@ fn of_dictionary(
             let (address, _read_only): (usize, bool) = data
                 .extract()
                 .map_err(|_| refuse("data", "only an address is understood, with a flag"))?;
-            payload(object, address as *mut c_void, dtype, layout, device)
+            let owner = Owner::new(Attached::new((told.clone().unbind(), object.clone().unbind())));
+            payload(owner, address as *mut c_void, dtype, layout, device)
         }
         _ => of_buffer(object, offset, dtype, layout),
     }
@@ -157,7 +174,7 @@ fn of_buffer(
         return Err(refuse("data", "the interface leaves the object's buffer"));
     }
     let first = buffer.buf_ptr().cast::<u8>().wrapping_offset(offset).cast();
-    let owner = arraybridge_core::Owner::new(crate::attached::Attached::new(buffer));
+    let owner = Owner::new(Attached::new(buffer));
     // SAFETY: the buffer keeps its memory until it is released, and the layout stays inside.
     unsafe {
         DlpackPayload::new(owner, first, 0, dtype, layout, DlpackDevice::CPU, Access::SharedMutable)
@@ -194,19 +211,18 @@ fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<La
     Layout::new(&lengths, &steps)
 }
 
+/// Makes a payload of memory that its owner, the object and what it told, keeps.
 fn payload(
-    object: &Bound<'_, PyAny>,
+    owner: Owner,
     data: *mut c_void,
     dtype: DType,
     layout: Layout,
     device: DlpackDevice,
 ) -> Result<DlpackPayload, Error> {
-    // SAFETY: the interface promises this memory for as long as the object lives, which the owner
-    // holds; this thread is attached, so that nobody else writes the elements while they are copied
-    // here, unless somebody breaks Python's own rule.
-    unsafe {
-        DlpackPayload::new(holding(object), data, 0, dtype, layout, device, Access::SharedMutable)
-    }
+    // SAFETY: the interface promises this memory for as long as the object and the capsule live,
+    // which the owner holds; this thread is attached, so that nobody else writes the elements while
+    // they are copied here, unless somebody breaks Python's own rule.
+    unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, device, Access::SharedMutable) }
 }
 
 fn refuse(field: &'static str, message: &str) -> Error {

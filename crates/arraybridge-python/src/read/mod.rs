@@ -5,11 +5,10 @@ mod dlpack;
 mod exchange_api;
 mod interface;
 
+use arraybridge_core::Error;
 use arraybridge_core::dlpack::{DlpackPayload, DlpackStream};
-use arraybridge_core::{Error, Owner};
 use pyo3::prelude::*;
 
-use crate::attached::Attached;
 use crate::error::raised;
 use crate::make;
 
@@ -31,6 +30,7 @@ pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
     let py = object.py();
     let names = [
         pyo3::intern!(py, "__dlpack__"),
+        pyo3::intern!(py, "__array_struct__"),
         pyo3::intern!(py, "__array_interface__"),
         pyo3::intern!(py, "__cuda_array_interface__"),
         pyo3::intern!(py, "__array__"),
@@ -79,9 +79,4 @@ fn attribute<'py>(
     name: &Bound<'py, pyo3::types::PyString>,
 ) -> Result<Option<Bound<'py, PyAny>>, Error> {
     object.getattr_opt(name).map_err(|error| raised(object.py(), "reading an attribute", error))
-}
-
-/// An owner that holds an object.
-fn holding(object: &Bound<'_, PyAny>) -> Owner {
-    Owner::new(Attached::new(object.clone().unbind()))
 }
