@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 
 use crate::library::NAME;
-use crate::{error, thread_state};
+use crate::make::capsule::Carrier;
+use crate::make::memory::Memory;
+use crate::{Array, error, thread_state};
 
 /// Whether the interpreter is in its exit functions or past them.
 static LEAVING: AtomicBool = AtomicBool::new(false);
@@ -124,6 +126,9 @@ fn inspect(py: Python<'_>) -> Result<(), Unusable> {
             "this is a subinterpreter, which is not supported; use the main interpreter".into(),
         ));
     }
+    // Made while no array can be reached: making one runs the garbage collector, under a lock of
+    // PyO3's.
+    let _ = (py.get_type::<Array>(), py.get_type::<Memory>(), py.get_type::<Carrier>());
     let leave = |_: &Bound<'_, pyo3::types::PyTuple>,
                  _: Option<&Bound<'_, pyo3::types::PyDict>>| {
         let _ = LEAVER.set(thread::current().id());

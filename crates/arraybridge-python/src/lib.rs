@@ -4,6 +4,7 @@ mod array;
 mod attached;
 mod cells;
 mod class;
+mod depth;
 mod dtype;
 #[cfg(not(feature = "extension-module"))]
 mod environment;
@@ -16,6 +17,7 @@ mod make;
 mod maker;
 #[cfg(feature = "extension-module")]
 mod module;
+mod once;
 mod outside;
 mod read;
 mod thread_state;

@@ -153,6 +153,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
             "arraybridge_rs does not support subinterpreters; import it in the main one",
         ));
     }
+    // Whether the interpreter is fit for arrays is said when one is asked for.
+    let _ = crate::interpreter::availability();
     module.add_class::<Array>()?;
     module.add_class::<Counters>()?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;

@@ -1,6 +1,10 @@
 """What Python code may try with memory that it was handed, and what must not come of it."""
 
 import ctypes
+import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -82,3 +86,201 @@ def test_structures_without_strides_are_row_major_and_others_are_refused():
         ab.Array(telling(nd=1000))
     with pytest.raises(BufferError, match="null"):
         ab.Array(telling(data=None))
+
+
+class Reader:
+    """A consumer of the array interface that keeps its exporter, as NumPy's page shows it."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = dict(array.__array_interface__)
+
+
+def test_an_address_that_was_told_stays_good_whoever_made_the_array(package):
+    arrays = [ab.convert(np.arange(2000.0), "ndarray"), ab.Array(np.arange(2000.0)), ab.Array([0.0, 1.0])]
+    for array in arrays:
+        seen = np.asarray(Reader(array))
+        for _ in range(3):
+            array.to("ndarray")
+        kept = [np.full(2000, 7.0) for _ in range(30)]
+        assert seen[:2].tolist() == [0, 1] and kept
+        np.asarray(array)[0] = 5
+        assert seen[0] == 5
+    dask, pandas = package("dask.array"), package("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0], "y": [3, 4]})
+
+    class Fresh:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    # These make an array for each reader, so there is no address to tell; the data is there still.
+    for made in (dask.arange(200.0, chunks=50), frame, Fresh()):
+        array = ab.Array(made)
+        with pytest.raises(AttributeError):
+            array.__array_interface__
+        assert np.asarray(array).shape == array.shape
+
+
+def test_an_address_is_told_of_memory_that_has_not_gone_home():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            array, made = ab.convert(np.arange(2000.0), "ndarray"), []
+            thread = threading.Thread(target=lambda: made.extend(array.to("ndarray") for _ in range(3)))
+            thread.start()
+            address = array.__array_interface__["data"][0]
+            thread.join()
+            assert np.asarray(array).__array_interface__["data"][0] == address
+            with ab.Counters() as counters:
+                array[0]
+            assert all(row["copied"] for row in counters.rows())
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def run(code, **environment):
+    """Runs a program that may hang or crash, and returns what it prints."""
+    head = "import gc, os, threading, time, numpy as np, arraybridge_rs as ab\n"
+    command = [sys.executable, "-c", head + code]
+    done = subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_an_object_whose_own_code_uses_its_array_is_no_deadlock():
+    run("""
+class Producer:
+    seen = array = None
+    def __dlpack_device__(self): return (1, 0)
+    def __dlpack__(self, **keywords):
+        if self.array is not None and self.seen is None:
+            self.seen = "asking"
+            self.seen = (self.array.library, self.array.shape, self.array.to("ndarray").shape)
+        return np.arange(3.0).__dlpack__(**keywords)
+made = Producer()
+made.array = ab.Array(made)
+assert made.array.shape == (3,)
+assert made.seen == ("python", (3,), (3,)), made.seen
+""")
+
+
+def test_an_object_whose_own_code_uses_its_array_for_ever_is_an_error():
+    run("""
+class Producer:
+    def __dlpack_device__(self): return (1, 0)
+    def __dlpack__(self, **keywords):
+        if hasattr(self, "array"): self.array.shape
+        return np.arange(3.0).__dlpack__(**keywords)
+class Lazy:
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.array) if hasattr(self, "array") else np.arange(3.0)
+for kind in Producer, Lazy:
+    made = kind()
+    made.array = ab.Array(made)
+    for use in (lambda: made.array.shape, lambda: ab.convert(made, "ndarray")):
+        try: use()
+        except (RecursionError, BufferError) as error: assert "deep" in str(error), error
+        else: raise AssertionError(use)
+""")
+
+
+def test_what_the_garbage_collector_runs_may_use_the_array():
+    run("""
+class Node:
+    def __init__(self): self.me = self
+    def __del__(self):
+        shapes.append(array.shape)
+        array.to("ndarray"), np.asarray(array)
+shapes, array = [], ab.convert(np.arange(3.0), "ndarray")
+uses = [lambda: np.asarray(array), lambda: array.to("python"), lambda: array[0], lambda: array + 1]
+for use in uses:
+    # It runs after every number of allocations.
+    for allocations in range(1, 80):
+        gc.disable()
+        gc.collect()
+        Node()
+        gc.set_threshold(allocations)
+        gc.enable()
+        use()
+gc.collect()
+assert shapes == [(3,)] * 79 * len(uses), len(shapes)
+assert np.asarray(array).tolist() == [0, 1, 2]
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_forked_processes_use_arrays_that_were_in_use_elsewhere():
+    run("""
+array, free = ab.convert(np.arange(3_000_000.0), "ndarray"), ab.convert(np.arange(3.0), "ndarray")
+stop = False
+def work():
+    while not stop: array.to("ndarray"); view = np.asarray(array); array.to("ndarray"); del view
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(0.2)
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        try:
+            assert array.shape == (3_000_000,) and np.max(free) == 2
+            try: np.asarray(array)
+            except RuntimeError as error: assert "when the process forked" in str(error)
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), flush=True)
+        os._exit(1)
+    until = time.monotonic() + 20
+    done = 0
+    while not done and time.monotonic() < until: done, status = os.waitpid(child, os.WNOHANG); time.sleep(0.01)
+    if not done:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert done and status == 0, "a child hangs" if not done else status
+stop = True
+thread.join()
+""")
+
+
+def test_numpy_does_not_write_what_another_library_holds_immutable():
+    printed = run(
+        """
+there = ab.libraries()["xla"]
+named = [device for device in there["devices"] if device.startswith("device:")]
+if not named: print("skipped:", there["why"])
+for device in named:
+    array = ab.convert(np.arange(4096, dtype="f4"), "xla", device)
+    second = array.to("xla", device)
+    view = array.__array__()
+    view[:] = 99
+    assert np.max(np.asarray(second.to("ndarray"))) == 4095
+    assert np.max(np.asarray(array.to("ndarray"))) == 4095
+""",
+        ARRAYBRIDGE_XLA_CPU_DEVICES="2",
+    )
+    if "skipped" in printed:
+        pytest.skip(printed)
+
+
+def test_numpy_functions_take_arrays_at_any_depth():
+    run("""
+array = ab.convert(np.arange(6.0).reshape(2, 3), "ndarray")
+plain = np.arange(6.0).reshape(2, 3)
+made = np.block([[array, array], [array, array]])
+assert made.library == "ndarray" and (np.asarray(made) == np.block([[plain, plain], [plain, plain]])).all()
+deep = np.block([[[array], [array]], [[array], [array]]])
+assert (np.asarray(deep) == np.block([[[plain], [plain]], [[plain], [plain]]])).all()
+
+# What nothing can be replaced in is not called again.
+assert array.__array_function__(np.stack, (ab.Array,), (iter([array]),), {}) is NotImplemented
+round = [array]
+round.append(round)
+nested = array
+for _ in range(10_000): nested = [nested]
+for odd in (round, nested):
+    try: np.concatenate([odd, odd])
+    except (TypeError, ValueError, RecursionError): pass
+    answer = array.__array_function__(lambda *arguments: arguments, (ab.Array,), (odd,), {})
+# A result that holds itself is left as it is.
+answer = array.__array_function__(lambda *arguments: round, (ab.Array,), (array,), {})
+""")

@@ -76,7 +76,7 @@ impl Array {
 
 impl Array {
     fn dlpack_device(&self, py: Python<'_>) -> PyResult<DlpackDevice> {
-        if self.home(py).device.is_host() {
+        if self.home.device.is_host() {
             return Ok(DlpackDevice::CPU);
         }
         self.with(py, AnyArray::dlpack_device)

@@ -89,27 +89,25 @@ impl Array {
 
     /// Where the array is: `host`, `accelerator:N` or `device:NAME`.
     #[getter]
-    fn device(&self, py: Python<'_>) -> String {
-        self.home(py).device.to_string()
+    fn device(&self) -> String {
+        self.home.device.to_string()
     }
 
     /// The name of the array's library; `python:torch` for an object of PyTorch.
     #[getter]
-    fn library(&self, py: Python<'_>) -> &'static str {
-        self.home(py).name()
+    fn library(&self) -> &'static str {
+        self.home.name()
     }
 
     /// The Python object, for an array of the library `python`; else an error.
     pub(super) fn unwrap<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let content = self.lock(py);
-        let array = content.array.as_ref().filter(|_| content.home.maker.is_some());
-        match array.and_then(AnyArray::as_array_of::<PyLibrary>) {
-            Some(array) => Ok(array.object(py)),
-            None => Err(PyTypeError::new_err(format!(
-                "this is an array of {}; `to('python')` makes a Python object of it",
-                content.home.name()
-            ))),
+        if self.home.maker.is_some() {
+            return Ok(self.content.python(py)?.into_object(py));
         }
+        Err(PyTypeError::new_err(format!(
+            "this is an array of {}; `to('python')` makes a Python object of it",
+            self.home.name()
+        )))
     }
 
     /// Gives the elements to a Python library by its name, such as `torch`: over the same memory,
@@ -117,7 +115,7 @@ impl Array {
     fn give<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let maker = Maker::named(name).filter(|maker| maker.is_target());
         let maker = maker.ok_or_else(|| exception(make::unknown(name)))?;
-        if self.home(py).maker == Some(maker) {
+        if self.home.maker == Some(maker) {
             return self.unwrap(py);
         }
         make::with(maker, &self.shared(py)?).map_err(exception)
@@ -149,8 +147,8 @@ impl Array {
 
     /// Says what a conversion would do.
     #[pyo3(signature = (library, device = "host"))]
-    fn plan(&self, py: Python<'_>, library: &str, device: &str) -> PyResult<String> {
-        let home = self.home(py);
+    fn plan(&self, library: &str, device: &str) -> PyResult<String> {
+        let home = self.home;
         let target = Target::named(library)?.library();
         let device: Device = device.parse().map_err(exception)?;
         let plan = plan(home.library.name(), home.device, target.name(), device);
@@ -164,7 +162,7 @@ impl Array {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (home, seen) = (self.home(py), self.described(py)?);
+        let (home, seen) = (self.home, self.described(py)?);
         let shape = PyTuple::new(py, seen.layout.shape())?.repr()?;
         Ok(format!(
             "<arraybridge_rs.Array {} {} of {} on {}>",
@@ -189,20 +187,12 @@ impl Array {
         let place = place.filter(|place| *place < length).ok_or_else(|| {
             PyIndexError::new_err(format!("index {index} of an axis of length {length}"))
         })?;
-        let home = self.home(py);
+        let home = self.home;
         if home.maker.is_some() {
             let part = self.unwrap(py)?.get_item(place)?;
             return made_in(py, part, home);
         }
         let plane = self.with(py, |array| array.plane(place))?;
         Array::new(plane).map_err(exception)
-    }
-}
-
-impl Array {
-    pub(super) fn described(&self, py: Python<'_>) -> PyResult<arraybridge_core::Description> {
-        let content = self.lock(py);
-        let array = content.array.as_ref().ok_or_else(super::lost).map_err(exception)?;
-        array.describe().map_err(exception)
     }
 }

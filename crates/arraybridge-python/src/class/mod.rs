@@ -1,5 +1,6 @@
 //! `arraybridge_rs.Array`: an array of any library as a Python object.
 
+mod content;
 mod dlpack;
 mod methods;
 mod numpy_rules;
@@ -7,11 +8,14 @@ mod operators;
 mod protocols;
 mod table;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::borrow::Cow;
 
-use arraybridge_core::{AnyArray, CopyPolicy, Device, Error, HOST, Library};
+use arraybridge_core::{
+    AnyArray, ArrayLibrary, CopyPolicy, Description, Device, Error, HOST, Library,
+};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
+
+use content::{Content, lost};
 
 use crate::{Maker, PyArray, PyLibrary, exception, make};
 
@@ -25,21 +29,14 @@ use table::capsule as exchange_table;
 /// As long as no Python code has asked for its memory, it is Rust's. Asked (by `numpy.asarray`, a
 /// buffer, DLPack), the elements of an array on the host become Python's: a NumPy array over the same
 /// memory if nothing in Rust reaches it any more, else over a copy. From then on what Rust computes
-/// with is a copy, until Python code has let go of the memory again; then it goes back as it is.
+/// with is a copy, until Python code has let go of the memory again; then it goes back as it is. Who
+/// reads `__array_interface__`, if only to see whether it is there, never lets go.
 #[pyclass(frozen, name = "Array", module = "arraybridge_rs", weakref)]
 pub struct Array {
-    /// Waited for detached, so that whoever holds it may attach.
-    content: Mutex<Content>,
-}
-
-/// An array and where it belongs.
-struct Content {
-    /// `None` after an error that lost the array.
-    array: Option<AnyArray>,
     home: Home,
-    /// Whether the address was told to somebody who holds this object alone, so that the memory is
-    /// Python's for as long as that lives.
-    exposed: bool,
+    /// What it is, for an array that is no Python object: those may change.
+    described: Option<Description>,
+    content: Content,
 }
 
 /// The library and device that an array is of, also while Python code has its memory.
@@ -52,11 +49,6 @@ struct Home {
 }
 
 impl Home {
-    fn of(array: &AnyArray) -> Result<Home, Error> {
-        let maker = array.as_array_of::<PyLibrary>().map(PyArray::maker);
-        Ok(Home { library: array.library(), device: array.device()?, maker })
-    }
-
     /// The library's name as records have it.
     fn name(self) -> &'static str {
         self.maker.map_or(self.library.name(), Maker::label)
@@ -67,18 +59,22 @@ impl Array {
     /// Takes an array of any library.
     ///
     /// # Errors
-    /// The library's failure to tell the array's device.
+    /// The library's failure to describe the array.
     pub fn new(array: AnyArray) -> Result<Array, Error> {
-        let home = Home::of(&array)?;
-        Ok(Array { content: Mutex::new(Content { array: Some(array), home, exposed: false }) })
+        let seen = array.describe()?;
+        let maker = array.as_array_of::<PyLibrary>().map(PyArray::maker);
+        let home = Home { library: array.library(), device: seen.device, maker };
+        let described = maker.is_none().then_some(seen);
+        Ok(Array { home, described, content: Content::new(array) })
     }
 
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Content> {
-        self.content.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn home(&self, py: Python<'_>) -> Home {
-        self.lock(py).home
+    /// Describes the array.
+    fn described(&self, py: Python<'_>) -> PyResult<Cow<'_, Description>> {
+        if let Some(described) = &self.described {
+            return Ok(Cow::Borrowed(described));
+        }
+        let array = self.content.python(py)?;
+        PyLibrary.describe(&array).map(Cow::Owned).map_err(exception)
     }
 
     /// Runs `body`, detached, on the array in its own library: on a copy while Python code has its
@@ -88,84 +84,89 @@ impl Array {
         py: Python<'_>,
         body: impl FnOnce(&AnyArray) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        let mut content = self.lock(py);
-        let content: &mut Content = &mut content;
-        let done = py.detach(|| match content.at_home()? {
+        if self.home.maker.is_some() {
+            // Whatever the object's own code does with this array meanwhile, it may.
+            let array = AnyArray::of::<PyLibrary>(self.content.python(py)?);
+            return py.detach(move || body(&array)).map_err(exception);
+        }
+        let mut taken = self.content.take(py)?;
+        let array = &mut taken.array;
+        let done = py.detach(|| match self.home.regain(array)? {
             Some(copy) => body(&copy),
-            None => body(content.array.as_ref().ok_or_else(lost)?),
+            None => body(array.as_ref().ok_or_else(lost)?),
         });
         done.map_err(exception)
     }
 
-    /// Returns the NumPy array that shares the elements with Python code, of an array on the host.
+    /// Returns a NumPy array that shares the elements with Python code, of an array on the host.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut content = self.lock(py);
-        let content: &mut Content = &mut content;
-        if !content.home.device.is_host() {
+        if !self.home.device.is_host() {
             return Err(exception(Error::Unsupported {
-                library: content.home.library.name(),
+                library: self.home.library.name(),
                 operation: "reading an array that is not in main memory",
                 remedy: "bring it there: `array.to(library, 'host')`",
             }));
         }
-        py.detach(|| content.park()).map_err(exception)?;
-        let array = content.array.as_ref().and_then(AnyArray::as_array_of::<PyLibrary>);
-        let array = array.ok_or_else(lost).map_err(exception)?;
-        let object = array.object(py);
-        match array.maker() {
-            Maker::Numpy => Ok(object),
-            _ => make::as_numpy(&object).map_err(exception),
+        if self.home.maker.is_some() {
+            let array = self.content.python(py)?;
+            let object = array.object(py);
+            return match array.maker() {
+                Maker::Numpy => Ok(object),
+                _ => make::as_numpy(&object).map_err(exception),
+            };
+        }
+        let mut taken = self.content.take(py)?;
+        let array = &mut taken.array;
+        if !array.as_ref().is_some_and(|array| array.library().is::<PyLibrary>()) {
+            py.detach(|| park(array)).map_err(exception)?;
+        }
+        let parked = array.as_ref().and_then(AnyArray::as_array_of::<PyLibrary>);
+        let parked = parked.map(|parked| parked.object(py));
+        drop(taken);
+        // A view, whose shape and dtype are its own.
+        let parked = parked.ok_or_else(lost).map_err(exception)?;
+        parked.call_method0(pyo3::intern!(py, "view"))
+    }
+}
+
+/// Lets Python code have the elements.
+fn park(slot: &mut Option<AnyArray>) -> Result<(), Error> {
+    let array = slot.take().ok_or_else(lost)?;
+    match array.convert_to(Library::of::<PyLibrary>(), HOST) {
+        Ok(array) => {
+            *slot = Some(array);
+            Ok(())
+        }
+        Err(error) => {
+            let (error, array) = error.into_parts();
+            *slot = array;
+            Err(error)
         }
     }
 }
 
-impl Content {
-    /// Lets Python code have the elements.
-    fn park(&mut self) -> Result<(), Error> {
-        let array = self.array.take().ok_or_else(lost)?;
-        match array.convert_to(Library::of::<PyLibrary>(), HOST) {
-            Ok(array) => {
-                self.array = Some(array);
-                Ok(())
-            }
-            Err(error) => {
-                let (error, array) = error.into_parts();
-                self.array = array;
-                Err(error)
-            }
-        }
-    }
-
+impl Home {
     /// Takes the elements back if Python code has let go of them, else returns a copy.
-    fn at_home(&mut self) -> Result<Option<AnyArray>, Error> {
-        let Home { library, device, maker } = self.home;
-        let array = self.array.take().ok_or_else(lost)?;
-        if maker.is_some() || array.library() == library {
-            self.array = Some(array);
+    fn regain(self, slot: &mut Option<AnyArray>) -> Result<Option<AnyArray>, Error> {
+        let array = slot.take().ok_or_else(lost)?;
+        if array.library() == self.library {
+            *slot = Some(array);
             return Ok(None);
         }
-        if self.exposed {
-            let copy = array.to(library, device);
-            self.array = Some(array);
-            return copy.map(Some);
-        }
-        match array.convert_with(library, device, CopyPolicy::Never) {
+        match array.convert_with(self.library, self.device, CopyPolicy::Never) {
             Ok(array) => {
-                self.array = Some(array);
+                *slot = Some(array);
                 Ok(None)
             }
             Err(error) => {
-                let back = error.into_array().ok_or_else(lost)?;
-                let copy = back.to(library, device);
-                self.array = Some(back);
+                let (error, back) = error.into_parts();
+                let Some(back) = back else { return Err(error) };
+                let copy = back.to(self.library, self.device);
+                *slot = Some(back);
                 copy.map(Some)
             }
         }
     }
-}
-
-fn lost() -> Error {
-    Error::already_taken("using an array that a failed conversion lost")
 }
 
 /// Makes an array of this class of a result, in a library: without a copy if this is the only

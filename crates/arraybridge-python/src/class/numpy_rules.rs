@@ -48,13 +48,15 @@ impl Array {
             if let Some(made) = own_ufunc(py, &name, method, inputs, keywords)? {
                 return Ok(Bound::new(py, made)?.into_any().unbind());
             }
-            let home = home_of(py, inputs, slf);
-            if !all_in_main_memory(py, inputs)? {
+            let home = home_of(inputs, slf);
+            if !all_in_main_memory(inputs)? {
                 return not_implemented();
             }
-            let viewed = viewed_tuple(py, inputs)?;
-            let arguments = keywords.map(|keywords| viewed_dict(py, keywords)).transpose()?;
-            let made = ufunc.call_method(method, viewed, arguments.as_ref())?;
+            let (inputs, keywords) = match viewed_arguments(inputs, keywords)? {
+                Some(viewed) => viewed,
+                None => return not_implemented(),
+            };
+            let made = ufunc.call_method(method, inputs, keywords.as_ref())?;
             if let Some(out) = out {
                 // The results are in the arrays that were given for them.
                 return Ok(if out.len() == 1 {
@@ -83,17 +85,18 @@ impl Array {
                 return Ok(py.NotImplemented());
             }
         }
-        let home = home_of(py, arguments, slf);
+        let home = home_of(arguments, slf);
         let name: String = function.getattr("__name__")?.extract()?;
         if let Some(made) = own_function(py, &name, arguments, keywords)? {
             return Ok(Bound::new(py, made)?.into_any().unbind());
         }
-        if !all_in_main_memory(py, arguments)? {
+        if !all_in_main_memory(arguments)? {
             return Ok(py.NotImplemented());
         }
-        let viewed = viewed_tuple(py, arguments)?;
-        let arguments = viewed_dict(py, keywords)?;
-        let made = function.call(viewed, Some(&arguments))?;
+        let Some((arguments, keywords)) = viewed_arguments(arguments, Some(keywords))? else {
+            return Ok(py.NotImplemented());
+        };
+        let made = function.call(arguments, keywords.as_ref())?;
         wrapped(py, made, home)
     }
 
@@ -110,7 +113,7 @@ impl Array {
         if return_scalar {
             return Ok(array.get_item(PyTuple::empty(py))?.unbind());
         }
-        wrapped(py, array.clone(), self.home(py))
+        wrapped(py, array.clone(), self.home)
     }
 }
 
@@ -133,15 +136,15 @@ fn takes(py: Python<'_>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Returns where results go: the home of the first operand of this class.
-fn home_of(py: Python<'_>, operands: &Bound<'_, PyTuple>, slf: &Bound<'_, Array>) -> Home {
+fn home_of(operands: &Bound<'_, PyTuple>, slf: &Bound<'_, Array>) -> Home {
     let first = operands.iter().find_map(|operand| operand.cast_into::<Array>().ok());
-    first.map_or_else(|| slf.get().home(py), |array| array.get().home(py))
+    first.map_or_else(|| slf.get().home, |array| array.get().home)
 }
 
-fn all_in_main_memory(py: Python<'_>, operands: &Bound<'_, PyTuple>) -> PyResult<bool> {
+fn all_in_main_memory(operands: &Bound<'_, PyTuple>) -> PyResult<bool> {
     for operand in operands.iter() {
         if let Ok(array) = operand.cast::<Array>()
-            && !array.get().home(py).device.is_host()
+            && !array.get().home.device.is_host()
         {
             return Ok(false);
         }
@@ -149,48 +152,98 @@ fn all_in_main_memory(py: Python<'_>, operands: &Bound<'_, PyTuple>) -> PyResult
     Ok(true)
 }
 
-/// Replaces arrays of this class by NumPy's views of them, one level deep in sequences.
-fn viewed<'py>(py: Python<'py>, operand: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+/// How deep sequences are looked into: NumPy has no arrays of more axes, and the stack has an end.
+const DEEPEST: usize = 64;
+
+/// Replaces arrays of this class by NumPy's views of them, also inside of sequences and
+/// dictionaries; `None` where there are none.
+fn viewed<'py>(operand: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = operand.py();
     if let Ok(array) = operand.cast::<Array>() {
-        return array.get().shared(py);
+        return array.get().shared(py).map(Some);
     }
-    let replace = |item: &Bound<'py, PyAny>| match item.cast::<Array>() {
-        Ok(array) => array.get().shared(py),
-        Err(_) => Ok(item.clone()),
-    };
+    if depth == DEEPEST {
+        return Ok(None);
+    }
     if let Ok(list) = operand.cast::<PyList>() {
-        let items: Vec<_> = list.iter().map(|item| replace(&item)).collect::<PyResult<_>>()?;
-        return Ok(PyList::new(py, items)?.into_any());
+        let items = viewed_items(list.iter(), depth + 1)?;
+        return items.map(|items| Ok(PyList::new(py, items)?.into_any())).transpose();
     }
-    if let Ok(tuple) = operand.cast_exact::<PyTuple>() {
-        let items: Vec<_> = tuple.iter().map(|item| replace(&item)).collect::<PyResult<_>>()?;
-        return Ok(PyTuple::new(py, items)?.into_any());
+    if let Ok(tuple) = operand.cast::<PyTuple>() {
+        let items = viewed_items(tuple.iter(), depth + 1)?;
+        return items.map(|items| Ok(PyTuple::new(py, items)?.into_any())).transpose();
     }
-    Ok(operand.clone())
+    if let Ok(dictionary) = operand.cast::<PyDict>() {
+        return Ok(viewed_dict(dictionary, depth + 1)?.map(Bound::into_any));
+    }
+    Ok(None)
 }
 
-fn viewed_tuple<'py>(
-    py: Python<'py>,
+/// What a function of NumPy is called with.
+type Arguments<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
+
+/// Replaces the arrays among a call's arguments; `None` where there are none, because NumPy would
+/// ask here again, for ever.
+fn viewed_arguments<'py>(
     operands: &Bound<'py, PyTuple>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let viewed: Vec<_> =
-        operands.iter().map(|operand| viewed(py, &operand)).collect::<PyResult<_>>()?;
-    PyTuple::new(py, viewed)
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Arguments<'py>>> {
+    let views = viewed_items(operands.iter(), 0)?;
+    let views = views.map(|views| PyTuple::new(operands.py(), views)).transpose()?;
+    let named = keywords.map(|keywords| viewed_dict(keywords, 0)).transpose()?.flatten();
+    if views.is_none() && named.is_none() {
+        return Ok(None);
+    }
+    let operands = views.unwrap_or_else(|| operands.clone());
+    Ok(Some((operands, named.or_else(|| keywords.cloned()))))
+}
+
+fn viewed_items<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    depth: usize,
+) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let mut replaced = false;
+    let mut seen = Vec::new();
+    for item in items {
+        let view = viewed(&item, depth)?;
+        replaced |= view.is_some();
+        seen.push(view.unwrap_or(item));
+    }
+    Ok(replaced.then_some(seen))
 }
 
 fn viewed_dict<'py>(
-    py: Python<'py>,
     keywords: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let replaced = PyDict::new(py);
+    depth: usize,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let mut replaced = None;
     for (name, value) in keywords.iter() {
-        replaced.set_item(name, viewed(py, &value)?)?;
+        if let Some(view) = viewed(&value, depth)? {
+            let copy = match replaced {
+                Some(copy) => copy,
+                None => keywords.copy()?,
+            };
+            copy.set_item(name, view)?;
+            replaced = Some(copy);
+        }
     }
     Ok(replaced)
 }
 
 /// Brings NumPy's result to a library: arrays as arrays, several in a tuple or list; numbers stay.
 fn wrapped(py: Python<'_>, made: Bound<'_, PyAny>, home: Home) -> PyResult<Py<PyAny>> {
+    wrapped_at(py, made, home, 0)
+}
+
+fn wrapped_at(
+    py: Python<'_>,
+    made: Bound<'_, PyAny>,
+    home: Home,
+    depth: usize,
+) -> PyResult<Py<PyAny>> {
+    if depth == DEEPEST {
+        return Ok(made.unbind());
+    }
     if Maker::of(&made) == Maker::Numpy && made.hasattr("__setitem__")? {
         // What has no dtype here stays NumPy's.
         if look(&made, Wish::default()).is_err() {
@@ -200,13 +253,17 @@ fn wrapped(py: Python<'_>, made: Bound<'_, PyAny>, home: Home) -> PyResult<Py<Py
         return Ok(Bound::new(py, array)?.into_any().unbind());
     }
     if let Ok(tuple) = made.cast_exact::<PyTuple>() {
-        let items: Vec<_> =
-            tuple.iter().map(|item| wrapped(py, item, home)).collect::<PyResult<_>>()?;
+        let items: Vec<_> = tuple
+            .iter()
+            .map(|item| wrapped_at(py, item, home, depth + 1))
+            .collect::<PyResult<_>>()?;
         return Ok(PyTuple::new(py, items)?.into_any().unbind());
     }
     if let Ok(list) = made.cast::<PyList>() {
-        let items: Vec<_> =
-            list.iter().map(|item| wrapped(py, item, home)).collect::<PyResult<_>>()?;
+        let items: Vec<_> = list
+            .iter()
+            .map(|item| wrapped_at(py, item, home, depth + 1))
+            .collect::<PyResult<_>>()?;
         return Ok(PyList::new(py, items)?.into_any().unbind());
     }
     Ok(made.unbind())
@@ -295,7 +352,7 @@ fn own_reduction(
     axes: Axes,
 ) -> PyResult<Option<Array>> {
     let array = array.get();
-    if array.home(py).maker.is_some() {
+    if array.home.maker.is_some() {
         return Ok(None);
     }
     let seen = array.described(py)?;
@@ -332,7 +389,7 @@ fn own_logical_and(py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Opti
     let (Ok(left), Ok(right)) = (left.cast::<Array>(), right.cast::<Array>()) else {
         return Ok(None);
     };
-    let (home, other) = (left.get().home(py), right.get().home(py));
+    let (home, other) = (left.get().home, right.get().home);
     let same = home.library == other.library && home.device == other.device;
     if !same || home.maker.is_some() {
         return Ok(None);

@@ -16,14 +16,20 @@ impl Array {
     fn __array_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
-        if !this.home(py).device.is_host() {
+        if !this.home.device.is_host() {
             return Err(PyAttributeError::new_err(
                 "the array is not in main memory; `to(library, 'host')` brings it there",
             ));
         }
-        let told = this.shared(py)?.getattr(pyo3::intern!(py, "__array_interface__"))?;
+        let name = pyo3::intern!(py, "__array_interface__");
+        if this.home.maker.is_some() {
+            // Whose memory stays where it is for as long as the object lives, which this one holds.
+            return this.unwrap(py)?.getattr(name);
+        }
+        let array = this.shared(py)?;
+        let told = array.getattr(name)?;
         // Who reads it holds this object and not the NumPy array.
-        this.lock(py).exposed = true;
+        this.content.expose(array);
         Ok(told)
     }
 
@@ -32,7 +38,7 @@ impl Array {
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let none =
             || PyAttributeError::new_err("the array is none of a Python library on a CUDA device");
-        let home = self.home(py);
+        let home = self.home;
         if home.maker.is_none() || home.device.is_host() {
             return Err(none());
         }
@@ -48,7 +54,7 @@ impl Array {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let home = self.home(py);
+        let home = self.home;
         let refused = || {
             PyValueError::new_err(format!(
                 "a copy was refused, and the array cannot be had without one (it is one of {} on {})",
@@ -63,7 +69,12 @@ impl Array {
         let array = if on_host {
             self.shared(py)?
         } else {
-            let host = self.with(py, |array| array.to_host())?;
+            let host = self.with(py, |array| {
+                let mut host = array.to_host()?;
+                // What comes from a library that never writes may be its own memory.
+                host.make_mut()?;
+                Ok(host)
+            })?;
             crate::make::memory::over(py, host).map_err(crate::exception)?
         };
         let same = match dtype {

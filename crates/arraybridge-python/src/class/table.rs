@@ -122,7 +122,7 @@ unsafe extern "C" fn from_object(
         // SAFETY: the caller's object, which it keeps during the call.
         let object = unsafe { Bound::from_borrowed_ptr(py, object.cast()) };
         let array = object.cast::<Array>().map_err(|_| PyTypeError::new_err("not an Array"))?;
-        if !array.get().home(py).device.is_host() {
+        if !array.get().home.device.is_host() {
             return Err(PyBufferError::new_err("the array is not in main memory; use __dlpack__"));
         }
         let tensor = array.get().tensor(py, false)?.into_versioned().map_err(exception)?;

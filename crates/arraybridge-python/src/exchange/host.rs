@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::claim::{claim, unwrap};
 use crate::library::NAME;
-use crate::make::memory::over;
+use crate::make::memory::over_claimed;
 use crate::{Maker, PyArray, PyLibrary as Library, interpreter};
 
 /// The array inside an owner whose memory was lent.
@@ -62,19 +62,21 @@ impl HostShare<Library> for Library {
         attached(|py| take_over(py, offer.into_array()))
     }
 
-    fn reclaim(&self, array: HostArray) -> Result<PyArray, Owner> {
-        let kept = array.owner().clone();
+    fn reclaim(&self, mut array: HostArray) -> Result<PyArray, Owner> {
         if array.owner().holds::<Held>() {
-            drop(kept);
             return array.into_owner().into_inner::<Held>().map(|held| held.0);
         }
+        if array.claim() != Access::Exclusive {
+            return Err(array.into_owner());
+        }
+        let kept = array.owner().clone();
         attached(|py| take_over(py, array)).map_err(|_| kept)
     }
 }
 
-/// Makes a NumPy array of memory that nobody else reaches.
+/// Makes a NumPy array of memory that was offered exclusively.
 pub(super) fn take_over(py: Python<'_>, array: HostArray) -> Result<PyArray, Obstacle> {
-    match over(py, array) {
+    match over_claimed(py, array) {
         Ok(made) => Ok(PyArray::new(made, Maker::Numpy)),
         Err(Error::DtypeUnsupported { .. }) => {
             Err(Decline::new(DeclineReason::Dtype).note("NumPy does not have it").into())

@@ -70,8 +70,19 @@ pub(crate) fn describe<'py>(
     Ok(told)
 }
 
-/// Makes a writable NumPy array over the memory of a host array that nobody else reaches.
-pub(crate) fn over<'py>(py: Python<'py>, array: HostArray) -> Result<Bound<'py, PyAny>, Error> {
+/// Makes a writable NumPy array over the memory of a host array, or over a copy if anything else
+/// reaches that.
+pub(crate) fn over<'py>(py: Python<'py>, mut array: HostArray) -> Result<Bound<'py, PyAny>, Error> {
+    array.make_mut()?;
+    view(py, array, true)
+}
+
+/// Makes a writable NumPy array over memory whose sole ownership was proven before: during a
+/// conversion core holds a second handle, beside which none can be.
+pub(crate) fn over_claimed<'py>(
+    py: Python<'py>,
+    array: HostArray,
+) -> Result<Bound<'py, PyAny>, Error> {
     view(py, array, true)
 }
 

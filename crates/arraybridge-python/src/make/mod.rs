@@ -9,12 +9,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
+use crate::depth::Level;
 use crate::error::raised;
+use crate::once::once;
 
 pub(crate) use named::{unknown, with};
 
 /// Returns NumPy's array of an object: `__array__` or a nested sequence, whatever it has.
 pub(crate) fn as_numpy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Error> {
+    let _level = Level::enter(object.py())?;
     let failed = |error| raised(object.py(), "`numpy.asarray`", error);
     numpy(object.py())?.call_method1("asarray", (object,)).map_err(failed)
 }
@@ -52,7 +55,8 @@ fn is_instance(
     name: &str,
 ) -> Result<bool, Error> {
     let py = object.py();
-    let found = place.import(py, "numpy", name).and_then(|kind| object.is_instance(kind));
+    let find = || Ok(py.import("numpy")?.getattr(name)?.cast_into::<PyType>()?.unbind());
+    let found = once(py, place, find).and_then(|kind| object.is_instance(kind.bind(py)));
     found.map_err(|error| raised(py, "importing NumPy", error))
 }
 

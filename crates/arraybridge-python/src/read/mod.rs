@@ -9,6 +9,7 @@ use arraybridge_core::Error;
 use arraybridge_core::dlpack::{DlpackPayload, DlpackStream};
 use pyo3::prelude::*;
 
+use crate::depth::Level;
 use crate::error::raised;
 use crate::make;
 
@@ -50,6 +51,7 @@ pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
 /// (its DLPack refuses read-only arrays to consumers that do not ask for 1.0, and costs more); the
 /// C exchange API of DLPack 1.3 on the type; `__dlpack__`; the array interfaces; `__array__`.
 pub(crate) fn look(object: &Bound<'_, PyAny>, wish: Wish) -> Result<DlpackPayload, Error> {
+    let _level = Level::enter(object.py())?;
     let plain = !wish.copy && !wish.to_host;
     if plain && let Some(payload) = interface::of_struct(object)? {
         return Ok(payload);
