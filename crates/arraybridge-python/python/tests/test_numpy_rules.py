@@ -1,7 +1,5 @@
 """NumPy's rules for arrays of other libraries, as its interoperability page has them."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -27,8 +25,6 @@ def test_an_array_tells_what_it_is(library):
     np.testing.assert_array_equal(np.asarray(array[-2]), [0, 1, 2])
     with pytest.raises(IndexError):
         array[2]
-    with pytest.raises(TypeError, match="numpy.asarray"):
-        array[0:1]
     with pytest.raises(TypeError):
         len(array[0][0])
 
@@ -188,8 +184,6 @@ def test_errors_are_of_pythons_types():
         array.give("nothing")
     with pytest.raises(AttributeError):
         array.__cuda_array_interface__
-    with pytest.raises(TypeError):
-        pickle.dumps(array)
 
 
 def test_plans_and_libraries_speak_of_what_is_not_here():

@@ -1,11 +1,11 @@
 //! What an array is, and where it goes.
 
 use arraybridge_core::{AnyArray, CopyPolicy, Device, Error, Library, library, plan};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{Array, made_in};
+use super::Array;
 use crate::{Maker, PyArray, PyLibrary, dtype, exception, make};
 
 /// A target by name: a library, or one of Python's.
@@ -155,7 +155,7 @@ impl Array {
         plan.map(|plan| plan.to_string()).map_err(exception)
     }
 
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+    pub(super) fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let seen = self.described(py)?;
         let first = seen.layout.shape().first().copied();
         first.ok_or_else(|| PyTypeError::new_err("an array without axes has no length"))
@@ -171,28 +171,5 @@ impl Array {
             home.name(),
             home.device
         ))
-    }
-
-    /// Returns the sub-array at an index of the first axis, in the same library on the same device.
-    fn __getitem__(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Array> {
-        let Ok(index) = index.extract::<isize>() else {
-            return Err(PyTypeError::new_err(
-                "only whole indices of the first axis are understood; \
-                 `numpy.asarray(array)[...]` takes any",
-            ));
-        };
-        let length = self.__len__(py)?;
-        let place = if index < 0 { index.checked_add_unsigned(length) } else { Some(index) };
-        let place = place.and_then(|place| usize::try_from(place).ok());
-        let place = place.filter(|place| *place < length).ok_or_else(|| {
-            PyIndexError::new_err(format!("index {index} of an axis of length {length}"))
-        })?;
-        let home = self.home;
-        if home.maker.is_some() {
-            let part = self.unwrap(py)?.get_item(place)?;
-            return made_in(py, part, home);
-        }
-        let plane = self.with(py, |array| array.plane(place))?;
-        Array::new(plane).map_err(exception)
     }
 }

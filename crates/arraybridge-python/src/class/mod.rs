@@ -1,12 +1,15 @@
 //! `arraybridge_rs.Array`: an array of any library as a Python object.
 
 mod content;
+mod copying;
 mod dlpack;
+mod indexing;
 mod methods;
 mod numpy_rules;
 mod operators;
 mod protocols;
 mod table;
+mod values;
 
 use std::borrow::Cow;
 
@@ -111,7 +114,8 @@ impl Array {
             let array = self.content.python(py)?;
             let object = array.object(py);
             return match array.maker() {
-                Maker::Numpy => Ok(object),
+                // A view, whose shape and dtype are its own.
+                Maker::Numpy => object.call_method0(pyo3::intern!(py, "view")),
                 _ => make::as_numpy(&object).map_err(exception),
             };
         }
@@ -126,6 +130,22 @@ impl Array {
         // A view, whose shape and dtype are its own.
         let parked = parked.ok_or_else(lost).map_err(exception)?;
         parked.call_method0(pyo3::intern!(py, "view"))
+    }
+
+    /// Returns NumPy's view of the elements for a function that may write into it, of an array on the
+    /// host: a read-only one where it is over a copy, in which what is written would be lost.
+    fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shared = self.shared(py)?;
+        if self.home.maker.is_none_or(|maker| maker == Maker::Numpy) {
+            return Ok(shared);
+        }
+        let own = crate::read::address(&self.unwrap(py)?).map_err(exception)?;
+        let seen = crate::read::address(&shared).map_err(exception)?;
+        if own.is_none() || own != seen {
+            let flags = shared.getattr(pyo3::intern!(py, "flags"))?;
+            flags.setattr(pyo3::intern!(py, "writeable"), false)?;
+        }
+        Ok(shared)
     }
 }
 
@@ -172,21 +192,28 @@ impl Home {
 /// Makes an array of this class of a result, in a library: without a copy if this is the only
 /// reference to it.
 fn made_in(py: Python<'_>, object: Bound<'_, PyAny>, home: Home) -> PyResult<Array> {
+    // A number has no memory that outlives it.
+    let is_number = Maker::of(&object) == Maker::Numpy && object.is_instance(&generic(py)?)?;
+    let object = if is_number { make::as_numpy(&object).map_err(exception)? } else { object };
     let array = PyArray::from_object(&object).map_err(exception)?;
     drop(object);
     let made = match home.maker {
-        Some(Maker::Numpy | Maker::Pandas | Maker::Dask | Maker::Other) => {
-            Ok(AnyArray::of::<PyLibrary>(array))
-        }
-        Some(maker) => {
+        Some(maker) if maker.is_target() => {
             array.into_maker(maker.name()).map(AnyArray::of::<PyLibrary>).map_err(Error::from)
         }
+        // No arrays are made of the others' kinds.
+        Some(_) => Ok(AnyArray::of::<PyLibrary>(array)),
         None => py.detach(|| {
             let array = AnyArray::of::<PyLibrary>(array);
             array.convert_to(home.library, home.device).map_err(Error::from)
         }),
     };
     made.and_then(Array::new).map_err(exception)
+}
+
+/// Returns the type of NumPy's numbers.
+fn generic(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    make::numpy(py).map_err(exception)?.getattr(pyo3::intern!(py, "generic"))
 }
 
 impl std::fmt::Debug for Array {

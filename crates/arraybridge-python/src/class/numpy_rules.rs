@@ -7,9 +7,9 @@
 use arraybridge_core::AnyArray;
 use arraybridge_core::{DTypeKind, Error};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::{Array, Home, made_in};
+use super::{Array, Home, generic, made_in};
 use crate::read::{Wish, look};
 use crate::{Maker, make};
 
@@ -44,8 +44,7 @@ impl Array {
         let out = outputs(keywords)?;
         let all = inputs.iter().chain(out.iter().flat_map(|out| out.iter()));
         if !all.map(|input| takes(py, &input)).collect::<PyResult<Vec<_>>>()?.contains(&false) {
-            let name: String = ufunc.getattr("__name__")?.extract()?;
-            if let Some(made) = own_ufunc(py, &name, method, inputs, keywords)? {
+            if let Some(made) = own_ufunc(py, ufunc, method, inputs, keywords)? {
                 return Ok(Bound::new(py, made)?.into_any().unbind());
             }
             let home = home_of(inputs, slf);
@@ -86,8 +85,7 @@ impl Array {
             }
         }
         let home = home_of(arguments, slf);
-        let name: String = function.getattr("__name__")?.extract()?;
-        if let Some(made) = own_function(py, &name, arguments, keywords)? {
+        if let Some(made) = own_function(py, function, arguments, keywords)? {
             return Ok(Bound::new(py, made)?.into_any().unbind());
         }
         if !all_in_main_memory(arguments)? {
@@ -126,7 +124,8 @@ fn outputs<'py>(keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Option<Bound<
 }
 
 /// Returns whether an operand is one that is worked with here: this class, NumPy's arrays, numbers
-/// and sequences. A class with rules of its own is left to those.
+/// and sequences. A class with rules of its own is left to those; a subclass of NumPy's arrays that has
+/// some is asked when the ufunc is called again.
 fn takes(py: Python<'_>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     if operand.is_instance_of::<Array>() || Maker::of(operand) == Maker::Numpy {
         return Ok(true);
@@ -152,6 +151,11 @@ fn all_in_main_memory(operands: &Bound<'_, PyTuple>) -> PyResult<bool> {
     Ok(true)
 }
 
+/// Replaces the arrays of this class in an index.
+pub(super) fn viewed_index<'py>(index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(viewed(index, 0)?.unwrap_or_else(|| index.clone()))
+}
+
 /// How deep sequences are looked into: NumPy has no arrays of more axes, and the stack has an end.
 const DEEPEST: usize = 64;
 
@@ -160,7 +164,7 @@ const DEEPEST: usize = 64;
 fn viewed<'py>(operand: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = operand.py();
     if let Ok(array) = operand.cast::<Array>() {
-        return array.get().shared(py).map(Some);
+        return array.get().view(py).map(Some);
     }
     if depth == DEEPEST {
         return Ok(None);
@@ -230,7 +234,8 @@ fn viewed_dict<'py>(
     Ok(replaced)
 }
 
-/// Brings NumPy's result to a library: arrays as arrays, several in a tuple or list; numbers stay.
+/// Brings NumPy's result to a library: its arrays, and its numbers as arrays without axes; several in
+/// a tuple or list. Its subclasses, which mean more than their elements, stay what they are.
 fn wrapped(py: Python<'_>, made: Bound<'_, PyAny>, home: Home) -> PyResult<Py<PyAny>> {
     wrapped_at(py, made, home, 0)
 }
@@ -244,7 +249,8 @@ fn wrapped_at(
     if depth == DEEPEST {
         return Ok(made.unbind());
     }
-    if Maker::of(&made) == Maker::Numpy && made.hasattr("__setitem__")? {
+    let array = make::numpy(py).map_err(crate::exception)?.getattr(pyo3::intern!(py, "ndarray"))?;
+    if made.get_type().is(&array) || made.is_instance(&generic(py)?)? {
         // What has no dtype here stays NumPy's.
         if look(&made, Wish::default()).is_err() {
             return Ok(made.unbind());
@@ -269,15 +275,25 @@ fn wrapped_at(
     Ok(made.unbind())
 }
 
+/// Returns NumPy's name of a function, if it is NumPy's: another's may have the same.
+fn name_in_numpy(function: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = function.py();
+    let Some(name) = function.getattr_opt(pyo3::intern!(py, "__name__"))? else { return Ok(None) };
+    let Ok(text) = name.extract::<String>() else { return Ok(None) };
+    let named = make::numpy(py).map_err(crate::exception)?.getattr_opt(name.cast::<PyString>()?)?;
+    Ok(named.is_some_and(|named| named.is(function)).then_some(text))
+}
+
 /// Runs a ufunc in the array's own library, if that has it.
 fn own_ufunc(
     py: Python<'_>,
-    name: &str,
+    ufunc: &Bound<'_, PyAny>,
     method: &str,
     inputs: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<Array>> {
-    let operation = match (name, method) {
+    let Some(name) = name_in_numpy(ufunc)? else { return Ok(None) };
+    let operation = match (&name[..], method) {
         ("maximum", "reduce") => Own::Max,
         ("minimum", "reduce") => Own::Min,
         ("add", "reduce") => Own::Sum,
@@ -300,11 +316,12 @@ fn own_ufunc(
 /// Runs a NumPy function in the array's own library, if that has it.
 fn own_function(
     py: Python<'_>,
-    name: &str,
+    function: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyTuple>,
     keywords: &Bound<'_, PyDict>,
 ) -> PyResult<Option<Array>> {
-    let operation = match name {
+    let Some(name) = name_in_numpy(function)? else { return Ok(None) };
+    let operation = match &name[..] {
         "max" | "amax" => Own::Max,
         "min" | "amin" => Own::Min,
         "sum" => Own::Sum,

@@ -8,6 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::Array;
+use crate::dtype;
 
 #[pymethods]
 impl Array {
@@ -19,6 +20,12 @@ impl Array {
         if !this.home.device.is_host() {
             return Err(PyAttributeError::new_err(
                 "the array is not in main memory; `to(library, 'host')` brings it there",
+            ));
+        }
+        if dtype::is_extension(this.described(py)?.dtype) {
+            // The interface would tell opaque bytes, and NumPy reads it before `__array__`.
+            return Err(PyAttributeError::new_err(
+                "the array interface has no such dtype; `__array__` and `__dlpack__` have",
             ));
         }
         let name = pyo3::intern!(py, "__array_interface__");
@@ -48,7 +55,7 @@ impl Array {
     /// NumPy's array of the elements: over the same memory unless another dtype or a copy is asked
     /// for. An array elsewhere than in main memory is copied, unless `copy` is false.
     #[pyo3(signature = (dtype = None, copy = None))]
-    fn __array__<'py>(
+    pub(super) fn __array__<'py>(
         &self,
         py: Python<'py>,
         dtype: Option<&Bound<'py, PyAny>>,

@@ -58,6 +58,19 @@ pub(super) fn to_host<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAn
     brought.map_err(|error| raised(py, "reading an accelerator's array", error))
 }
 
+/// Copies an array by its own library's method, where it is; `None` for libraries without one.
+pub(super) fn copied<'py>(
+    object: &Bound<'py, PyAny>,
+    maker: Maker,
+) -> Result<Option<Bound<'py, PyAny>>, Error> {
+    let copy = match maker {
+        Maker::Torch => object.call_method0("clone"),
+        Maker::Jax | Maker::Cupy => object.call_method0("copy"),
+        _ => return Ok(None),
+    };
+    copy.map(Some).map_err(|error| raised(object.py(), "copying an array", error))
+}
+
 /// Sends a NumPy array to an accelerator, as an array of PyTorch or CuPy.
 pub(super) fn send(object: &Bound<'_, PyAny>, index: u32) -> Result<PyArray, Error> {
     let py = object.py();

@@ -12,14 +12,17 @@ use pyo3::types::PyType;
 use crate::depth::Level;
 use crate::error::raised;
 use crate::once::once;
+use crate::read;
 
 pub(crate) use named::{unknown, with};
 
-/// Returns NumPy's array of an object: `__array__` or a nested sequence, whatever it has.
+/// Returns NumPy's array of an object, by whatever it has: NumPy's own protocols, DLPack, or items.
 pub(crate) fn as_numpy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Error> {
     let _level = Level::enter(object.py())?;
-    let failed = |error| raised(object.py(), "`numpy.asarray`", error);
-    numpy(object.py())?.call_method1("asarray", (object,)).map_err(failed)
+    // NumPy takes what speaks DLPack alone for a single opaque object.
+    let function = if read::speaks_dlpack_alone(object)? { "from_dlpack" } else { "asarray" };
+    let failed = |error| raised(object.py(), "making a NumPy array of an object", error);
+    numpy(object.py())?.call_method1(function, (object,)).map_err(failed)
 }
 
 /// Makes a NumPy array of a sequence; anything else is no array.

@@ -148,7 +148,8 @@ fn of_dictionary(
     };
     match field("data")? {
         Some(data) if !data.is_none() => {
-            let (address, _read_only): (usize, bool) = data
+            // Whether it is read-only does not matter: nothing is written through this.
+            let (address, _read_only): (usize, Bound<'_, PyAny>) = data
                 .extract()
                 .map_err(|_| refuse("data", "only an address is understood, with a flag"))?;
             let owner = Owner::new(Attached::new((told.clone().unbind(), object.clone().unbind())));
@@ -219,10 +220,21 @@ fn payload(
     layout: Layout,
     device: DlpackDevice,
 ) -> Result<DlpackPayload, Error> {
+    inside_address_space(data as usize, &layout, dtype)?;
     // SAFETY: the interface promises this memory for as long as the object and the capsule live,
     // which the owner holds; this thread is attached, so that nobody else writes the elements while
     // they are copied here, unless somebody breaks Python's own rule.
     unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, device, Access::SharedMutable) }
+}
+
+/// Refuses a layout that, from this address, leaves the address space.
+fn inside_address_space(address: usize, layout: &Layout, dtype: DType) -> Result<(), Error> {
+    let span = layout.byte_span(dtype)?;
+    let inside = |edge: isize| address.checked_add_signed(edge).is_some();
+    if layout.is_empty() || (inside(span.start) && inside(span.end)) {
+        return Ok(());
+    }
+    Err(refuse("data", "the elements leave the address space"))
 }
 
 fn refuse(field: &'static str, message: &str) -> Error {

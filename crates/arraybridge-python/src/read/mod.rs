@@ -4,6 +4,7 @@ mod capsule;
 mod dlpack;
 mod exchange_api;
 mod interface;
+mod refuse;
 
 use arraybridge_core::Error;
 use arraybridge_core::dlpack::{DlpackPayload, DlpackStream};
@@ -44,6 +45,24 @@ pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
     Ok(false)
 }
 
+/// Returns whether an object speaks DLPack and none of NumPy's protocols.
+pub(crate) fn speaks_dlpack_alone(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    let py = object.py();
+    if attribute(object, pyo3::intern!(py, "__array__"))?.is_some()
+        || attribute(object, pyo3::intern!(py, "__dlpack__"))?.is_none()
+    {
+        return Ok(false);
+    }
+    let others = [pyo3::intern!(py, "__array_interface__"), pyo3::intern!(py, "__array_struct__")];
+    for name in others {
+        if attribute(object, name)?.is_some() {
+            return Ok(false);
+        }
+    }
+    // SAFETY: a live object; any may be asked.
+    Ok(unsafe { pyo3::ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0)
+}
+
 /// Describes an object's memory and keeps it there. Others may write it at any time, which is what
 /// the payload's access says.
 ///
@@ -52,6 +71,7 @@ pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
 /// C exchange API of DLPack 1.3 on the type; `__dlpack__`; the array interfaces; `__array__`.
 pub(crate) fn look(object: &Bound<'_, PyAny>, wish: Wish) -> Result<DlpackPayload, Error> {
     let _level = Level::enter(object.py())?;
+    refuse::more_than_its_memory(object)?;
     let plain = !wish.copy && !wish.to_host;
     if plain && let Some(payload) = interface::of_struct(object)? {
         return Ok(payload);
@@ -75,10 +95,26 @@ pub(crate) fn look(object: &Bound<'_, PyAny>, wish: Wish) -> Result<DlpackPayloa
     })
 }
 
-/// Returns an attribute, or `None` where there is none; other exceptions are errors.
+/// Returns where an object's own memory is, if it shows it: not that of a copy which it makes.
+pub(crate) fn address(object: &Bound<'_, PyAny>) -> Result<Option<usize>, Error> {
+    let seen = match interface::of_struct(object)? {
+        Some(seen) => Some(seen),
+        None => match dlpack::export(object, Wish::default())? {
+            Some(seen) => Some(seen),
+            None => interface::of_object(object)?,
+        },
+    };
+    // No elements are at no place.
+    Ok(seen.map(|seen| if seen.layout().is_empty() { 0 } else { seen.address() }))
+}
+
+/// Returns an attribute, or `None` where there is none, or where it is Python's `None`, by which a
+/// class says that it does not speak a protocol; other exceptions are errors.
 fn attribute<'py>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, pyo3::types::PyString>,
 ) -> Result<Option<Bound<'py, PyAny>>, Error> {
-    object.getattr_opt(name).map_err(|error| raised(object.py(), "reading an attribute", error))
+    let found = object.getattr_opt(name);
+    let found = found.map_err(|error| raised(object.py(), "reading an attribute", error))?;
+    Ok(found.filter(|value| !value.is_none()))
 }
