@@ -1,8 +1,6 @@
 //! Values that have to be dropped attached to the interpreter.
 
-use pyo3::Python;
-
-use crate::interpreter;
+use crate::{interpreter, thread_state};
 
 /// A value whose drop runs Python code: a reference to an object, a tensor that a Python library
 /// releases.
@@ -35,7 +33,7 @@ impl<T: Send> Drop for Attached<T> {
         let Some(value) = self.0.take() else { return };
         let mut value = Some(value);
         if !interpreter::is_leaving() {
-            Python::try_attach(|_| drop(value.take()));
+            thread_state::try_attach(|_| drop(value.take()));
         }
         std::mem::forget(value);
     }

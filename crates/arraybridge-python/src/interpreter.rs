@@ -49,7 +49,7 @@ pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Re
             Unusable::Absent(text) | Unusable::Broken(text) => text.clone(),
         },
     })?;
-    Python::try_attach(body).ok_or_else(gone)?
+    thread_state::try_attach(body).ok_or_else(gone)?
 }
 
 /// Returns whether the interpreter has been used here and has not ended. Starts nothing.

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use pyo3::ffi;
+use pyo3::{Python, ffi};
 
 use crate::interpreter;
 
@@ -18,6 +18,36 @@ thread_local! {
 pub(crate) fn keep() {
     // A thread whose variables are being destroyed attaches as it can.
     let _ = KEPT.try_with(|_| ());
+}
+
+/// Runs `body` attached, or returns `None` where the interpreter lets nobody attach.
+///
+/// PyO3 counts who attached through it, and takes this thread for attached below any of its own
+/// frames. But a library that is called there may detach by itself (JAX does where it frees an array)
+/// and then release what came from here, so that the interpreter itself is asked.
+pub(crate) fn try_attach<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    // SAFETY: may be called at any time.
+    let there = unsafe { ffi::Py_IsInitialized() } != 0;
+    let _ensured = there.then(Ensured::new);
+    Python::try_attach(body)
+}
+
+/// This thread's being attached, whatever PyO3 takes it for.
+struct Ensured(ffi::PyGILState_STATE);
+
+impl Ensured {
+    fn new() -> Ensured {
+        // SAFETY: the interpreter is there, which the caller has asked.
+        Ensured(unsafe { ffi::PyGILState_Ensure() })
+    }
+}
+
+impl Drop for Ensured {
+    fn drop(&mut self) {
+        // SAFETY: matches the call in `new`, on the same thread, since nothing leaves
+        // `try_attach`.
+        unsafe { ffi::PyGILState_Release(self.0) };
+    }
 }
 
 struct Kept {
