@@ -65,6 +65,11 @@ impl PyArray {
         self.object.get().map(|object| object.bind(py))
     }
 
+    /// The handle itself; `None` only while it is dropped.
+    pub(crate) fn handle(&self) -> Option<&Py<PyAny>> {
+        self.object.get()
+    }
+
     /// Turns the array into one of another Python library, by its name (`torch`, `numpy`, `jax`,
     /// `tensorflow`, `cupy`): over the same memory where both libraries can.
     ///

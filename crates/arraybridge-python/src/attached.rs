@@ -33,6 +33,8 @@ impl<T: Send> Drop for Attached<T> {
         let Some(value) = self.0.take() else { return };
         let mut value = Some(value);
         if !interpreter::is_leaving() {
+            // This may be what a thread that Rust started has to do with Python first.
+            interpreter::keep_state();
             thread_state::try_attach(|_| drop(value.take()));
         }
         std::mem::forget(value);

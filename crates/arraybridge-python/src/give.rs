@@ -38,7 +38,8 @@ pub fn to_python<'py>(
         Ok(device) => device,
         Err(error) => return Err(ConversionError::new(error, Some(array))),
     };
-    let made = array.convert_to(Library::of::<PyLibrary>(), device)?;
+    // Detached: the library may wait for threads of its own that release Python's objects.
+    let made = py.detach(|| array.convert_to(Library::of::<PyLibrary>(), device))?;
     let array: PyArray = made.into_array_of::<PyLibrary>()?;
     let named = array.into_maker(name);
     let array =
@@ -69,7 +70,7 @@ pub fn to_capsule(
     form: CapsuleForm,
     policy: CopyPolicy,
 ) -> Result<Bound<'_, PyAny>, ConversionError<AnyArray>> {
-    let payload = outside::payload(array, policy, None)?;
+    let payload = py.detach(|| outside::payload(array, policy, None))?;
     let made = match form {
         CapsuleForm::Versioned => make::capsule::versioned(py, payload),
         CapsuleForm::Legacy => make::capsule::legacy(py, payload),

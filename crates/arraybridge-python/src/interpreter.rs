@@ -57,6 +57,13 @@ pub(crate) fn is_running() -> bool {
     matches!(CHECKED.get(), Some(Ok(()))) && !is_leaving()
 }
 
+/// Gives this thread a state of its own in the interpreter, where that has been used here.
+pub(crate) fn keep_state() {
+    if is_running() {
+        thread_state::keep();
+    }
+}
+
 /// Tells whether there is an interpreter with NumPy, starting it if nobody has.
 pub(crate) fn availability() -> Availability {
     match check() {

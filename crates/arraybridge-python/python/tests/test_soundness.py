@@ -1,13 +1,16 @@
 """What Python code may try with memory that it was handed, and what must not come of it."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
+from conftest import NUMPY_2
 
 import arraybridge_rs as ab
 
@@ -284,3 +287,86 @@ for odd in (round, nested):
 # A result that holds itself is left as it is.
 answer = array.__array_function__(lambda *arguments: round, (ab.Array,), (array,), {})
 """)
+
+
+def on_a_gpu(capsule):
+    """Makes a capsule say that its tensor is on a GPU."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # The device is behind the version, the context, the deleter, the flags and the data.
+    ctypes.c_int32.from_address(pointer(capsule, b"dltensor_versioned") + 40).value = 2
+    return capsule
+
+
+@pytest.mark.skipif(not NUMPY_2, reason="NumPy 1.26 makes no versioned capsules")
+def test_a_copy_that_was_asked_for_is_believed_only_with_evidence():
+    class Producer:
+        def __init__(self):
+            self.cached = np.arange(3.0)
+
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, *, dl_device=None, **ignored):
+            capsule = self.cached.__dlpack__(max_version=(1, 0))
+            return capsule if dl_device == (1, 0) else on_a_gpu(capsule)
+
+    producer = Producer()
+    made = ab.convert(producer, "ndarray")
+    np.asarray(made)[0] = 5
+    assert producer.cached[0] == 0
+
+
+class Tensor(ctypes.Structure):
+    """DLPack's description of a tensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def test_the_allocator_of_the_c_exchange_api_says_what_it_refuses():
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(ab.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    reporter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, reporter)
+    # The allocator comes behind the version and the previous table.
+    allocate = kind(ctypes.c_void_p.from_address(table + 16).value)
+    reports, made = [], ctypes.c_void_p()
+    report = reporter(lambda _, kind, text: reports.append((kind, text)))
+    lengths = (ctypes.c_int64 * 2)(2**40, 2**4)
+    there = ctypes.addressof(lengths)
+    for ndim, shape, expected in [(-1, there, b"BufferError"), (2, None, b"BufferError"), (2, there, b"MemoryError")]:
+        asked = Tensor(None, 1, 0, ndim, 2, 64, 1, shape, None, 0)
+        assert allocate(ctypes.addressof(asked), ctypes.addressof(made), None, report) == -1
+        assert reports.pop()[0] == expected and not reports and not made.value
+
+
+def test_an_array_that_its_own_object_holds_is_collected():
+    class Holder:
+        def __init__(self):
+            self.elements = np.arange(10.0)
+
+        def __dlpack__(self, **keywords):
+            return self.elements.__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    holder = Holder()
+    holder.array = ab.Array(holder)
+    watch = weakref.ref(holder)
+    assert holder.array.shape == (10,)
+    del holder
+    gc.collect()
+    assert watch() is None

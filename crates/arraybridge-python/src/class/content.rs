@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use arraybridge_core::{AnyArray, Error};
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
@@ -100,6 +101,20 @@ impl Content {
         let State::Free(array) = &inside.state else { return Err(exception(lost())) };
         let array = array.as_array_of::<PyLibrary>().ok_or_else(|| exception(lost()))?;
         Ok(PyArray::new(array.object(py), array.maker()))
+    }
+
+    /// Shows the garbage collector the Python object of an array that is one.
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(inside) = self.0.try_lock() else { return Ok(()) };
+        let State::Free(array) = &inside.state else { return Ok(()) };
+        let array = array.as_array_of::<PyLibrary>();
+        array.and_then(PyArray::handle).map_or(Ok(()), |object| visit.call(object))
+    }
+
+    /// Lets go of the array, because nothing reaches this any more.
+    pub(super) fn clear(&self) {
+        let before = std::mem::replace(&mut self.lock().state, State::Lost);
+        drop(before);
     }
 
     /// Keeps a NumPy array whose address was told for as long as this lives.

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use arraybridge_core::{
     AnyArray, ArrayLibrary, CopyPolicy, Description, Device, Error, HOST, Library,
 };
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use content::{Content, lost};
@@ -146,6 +147,22 @@ impl Array {
             flags.setattr(pyo3::intern!(py, "writeable"), false)?;
         }
         Ok(shared)
+    }
+}
+
+#[pymethods]
+impl Array {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // While Python code has the memory of another array, what holds that here is a plain array of
+        // NumPy's, which has no references of its own and is to be found by nobody.
+        if self.home.maker.is_none() {
+            return Ok(());
+        }
+        self.content.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.content.clear();
     }
 }
 

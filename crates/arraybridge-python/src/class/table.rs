@@ -1,6 +1,6 @@
 //! The class's side of DLPack's C exchange API, version 1.3.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload};
@@ -68,9 +68,12 @@ unsafe extern "C" fn allocate(
     let make = || -> Result<*mut c_void, Error> {
         // SAFETY: the caller's prototype.
         let asked = unsafe { prototype.read() };
-        let rank = usize::try_from(asked.ndim).unwrap_or_default();
+        let rank = usize::try_from(asked.ndim);
+        let rank = rank.map_err(|_| refuse("ndim", "the number of axes is negative"))?;
         let lengths = if rank == 0 {
             &[]
+        } else if asked.shape.is_null() {
+            return Err(refuse("shape", "it has axes and no lengths"));
         } else {
             // SAFETY: the prototype has as many lengths as axes.
             unsafe { std::slice::from_raw_parts(asked.shape, rank) }
@@ -84,27 +87,25 @@ unsafe extern "C" fn allocate(
         let dtype = DType::from_dlpack(asked.dtype.code.0, asked.dtype.bits, asked.dtype.lanes)?;
         HostArray::zeros(dtype, &shape)?.into_dlpack()?.into_versioned()
     };
+    let fail = |kind: &CStr, text: &str| {
+        let text = CString::new(text).unwrap_or_default();
+        if let Some(report) = report {
+            // SAFETY: the caller's function and context, with texts that live during the call.
+            unsafe { report(context, kind.as_ptr(), text.as_ptr()) };
+        }
+        -1
+    };
     match catch_unwind(AssertUnwindSafe(make)) {
         Ok(Ok(tensor)) => {
             // SAFETY: the caller's place.
             unsafe { out.write(tensor.cast()) };
             0
         }
-        failed => {
-            let text = failed.map_or_else(
-                |_| "a panic".into(),
-                |made| match made {
-                    Err(error) => error.to_string(),
-                    Ok(_) => String::new(),
-                },
-            );
-            let text = CString::new(text).unwrap_or_default();
-            if let Some(report) = report {
-                // SAFETY: the caller's function and context, with texts that live during the call.
-                unsafe { report(context, c"MemoryError".as_ptr(), text.as_ptr()) };
-            }
-            -1
+        Ok(Err(error)) => {
+            let kind = if error.is_out_of_memory() { c"MemoryError" } else { c"BufferError" };
+            fail(kind, &error.to_string())
         }
+        Err(_) => fail(c"RuntimeError", "a panic"),
     }
 }
 

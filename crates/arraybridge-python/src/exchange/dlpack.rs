@@ -70,13 +70,14 @@ impl DlpackExport<Library> for Library {
                 Err(failed) => return Err(failed),
             }
             let object = array.object(py);
-            let seen = look(&object, Wish::default())?.device();
-            let copy = if seen.is_host_readable() {
+            let seen = look(&object, Wish::default())?;
+            let copy = if seen.device().is_host_readable() {
                 copy_to_host(&object)?.into_dlpack()?
             } else {
                 // The library that holds it copies it, on its device and in its own order of work.
-                look(&object, Wish { copy: true, to_host: false, stream })?
+                apart(&seen, look(&object, Wish { copy: true, to_host: false, stream })?)?
             };
+            drop(seen);
             if copy.access() != Access::Exclusive && !copy.layout().is_empty() {
                 let note = "the Python library makes no copy that is nobody else's";
                 return Err(Decline::new(DeclineReason::Shared).note(note).into());
@@ -101,6 +102,29 @@ impl DlpackExport<Library> for Library {
         };
         owner.into_inner::<Copied>().map(|copied| copied.array)
     }
+}
+
+/// Takes what a producer was asked to copy for the copy that it is, if it lies apart from the
+/// producer's own memory: PyTorch copies and does not say so, and others ignore what they are asked.
+fn apart(own: &DlpackPayload, copy: DlpackPayload) -> Result<DlpackPayload, Error> {
+    let place = |payload: &DlpackPayload| -> Result<_, Error> {
+        let (first, span) = (payload.address(), payload.layout().byte_span(payload.dtype())?);
+        Ok(first.wrapping_add_signed(span.start)..first.wrapping_add_signed(span.end))
+    };
+    let (old, new) = (place(own)?, place(&copy)?);
+    let apart = old.end <= new.start || new.end <= old.start;
+    if !apart || own.device() != copy.device() {
+        return Ok(copy);
+    }
+    let (data, offset) = (copy.data(), copy.byte_offset());
+    let (dtype, layout) = (copy.dtype(), copy.layout().clone());
+    let (device, owner) = (copy.device(), copy.into_owner());
+    // SAFETY: the producer's own description, under its owner. It was asked for a copy and gave other
+    // memory than the object's, so it made one.
+    let payload = unsafe {
+        DlpackPayload::new(owner, data, offset, dtype, layout, device, Access::Exclusive)
+    };
+    Ok(payload?.mark_copied())
 }
 
 impl DlpackImport<Library> for Library {

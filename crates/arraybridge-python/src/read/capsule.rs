@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_void};
 
 use arraybridge_core::dlpack::DlpackPayload;
 use arraybridge_core::{Access, Error};
+use dlpark::DlpackFlags;
+use dlpark::ffi::DLManagedTensorVersioned;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -16,7 +18,10 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 const USED_LEGACY: &CStr = c"used_dltensor";
 
 /// Takes over the tensor in a capsule, which is marked as used.
-pub(crate) fn take(capsule: &Bound<'_, PyAny>, access: Access) -> Result<DlpackPayload, Error> {
+///
+/// Where a copy was asked for, the tensor is nobody else's if the producer says that it is one: many
+/// take the keyword and ignore it.
+pub(crate) fn take(capsule: &Bound<'_, PyAny>, copy: bool) -> Result<DlpackPayload, Error> {
     let py = capsule.py();
     for (name, used) in [(VERSIONED, USED_VERSIONED), (LEGACY, USED_LEGACY)] {
         // SAFETY: a live object and a name; any object may be asked.
@@ -31,6 +36,13 @@ pub(crate) fn take(capsule: &Bound<'_, PyAny>, access: Access) -> Result<DlpackP
         if marked != 0 {
             return Err(raised(py, "taking a DLPack capsule", PyErr::fetch(py)));
         }
+        let copied = copy && name == VERSIONED && {
+            let tensor = tensor.cast::<DLManagedTensorVersioned>();
+            // SAFETY: the live tensor that the capsule had. Its head, flags included, is the same in
+            // all versions.
+            unsafe { (*tensor).flags }.contains(DlpackFlags::IS_COPIED)
+        };
+        let access = if copied { Access::Exclusive } else { Access::SharedMutable };
         return from_tensor(tensor, name == VERSIONED, access);
     }
     Err(Error::InvalidPayload {
@@ -48,7 +60,8 @@ fn from_tensor(
     let payload = if versioned {
         // SAFETY: an unconsumed tensor of a producer that keeps DLPack's rules, which is what the
         // capsule's name says; this thread is attached, so that nobody else writes the elements
-        // while they are copied here, unless the producer breaks Python's own rule.
+        // while they are copied here, unless the producer breaks Python's own rule. What it says to
+        // be a copy for us alone is believed.
         unsafe { DlpackPayload::from_versioned(tensor, access) }
     } else {
         // SAFETY: as above.

@@ -1,7 +1,7 @@
 //! `__dlpack__`: what is asked for, and what is left out for producers that do not know it.
 
+use arraybridge_core::Error;
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
-use arraybridge_core::{Access, Error};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,9 +53,7 @@ pub(super) fn export(
     loop {
         match method.call((), Some(&arguments)) {
             Ok(taken) => {
-                // A copy is what was asked for and given, so that nobody else has it.
-                let access = if wish.copy { Access::Exclusive } else { Access::SharedMutable };
-                return capsule::take(&taken, access).map(Some);
+                return capsule::take(&taken, wish.copy).map(Some);
             }
             Err(error) => {
                 let Some(unknown) = unknown_keyword(py, &error, &arguments)? else {
