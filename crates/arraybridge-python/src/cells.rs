@@ -17,7 +17,9 @@ use crate::{PyArray, interpreter};
 /// and handed out by value. It lives as long as this thread is attached, and does not leave it.
 ///
 /// Native code that Python code started may write while it lets others run; who starts that has to
-/// order it with this, as with every other reader in Python.
+/// order it with this, as with every other reader in Python. Nor may the memory be freed under its
+/// readers, as `numpy.ndarray.resize` does with `refcheck=False` and a tensor's `resize_` does: views
+/// in Python would hang likewise.
 pub struct Cells<'py, T> {
     payload: DlpackPayload,
     _attached: Python<'py>,
@@ -84,6 +86,7 @@ impl PyArray {
     /// other bytes than 0 and 1), [`Error::LayoutUnsupported`] for an under-aligned address,
     /// [`Error::Unsupported`] for memory that the host cannot read.
     pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
+        interpreter::require()?;
         let payload = look(&self.object(py), Wish::default())?;
         let found = payload.dtype();
         let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);

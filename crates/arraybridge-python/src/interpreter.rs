@@ -36,10 +36,13 @@ pub(crate) fn is_leaving() -> bool {
 
 /// Runs `body` attached to the interpreter, which is started if nobody has.
 pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Result<R, Error> {
-    let gone = || Error::LibraryUnavailable {
-        library: NAME,
-        cause: "the Python interpreter has ended".into(),
-    };
+    require()?;
+    thread_state::try_attach(body).ok_or_else(gone)?
+}
+
+/// Fails where the interpreter is not one that is supported: what is done attached without
+/// [`attach`] asks for this.
+pub(crate) fn require() -> Result<(), Error> {
     if is_leaving() {
         return Err(gone());
     }
@@ -48,8 +51,11 @@ pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Re
         cause: match unusable {
             Unusable::Absent(text) | Unusable::Broken(text) => text.clone(),
         },
-    })?;
-    thread_state::try_attach(body).ok_or_else(gone)?
+    })
+}
+
+fn gone() -> Error {
+    Error::LibraryUnavailable { library: NAME, cause: "the Python interpreter has ended".into() }
 }
 
 /// Returns whether the interpreter has been used here and has not ended. Starts nothing.

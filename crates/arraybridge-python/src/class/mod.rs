@@ -209,9 +209,6 @@ impl Home {
 /// Makes an array of this class of a result, in a library: without a copy if this is the only
 /// reference to it.
 fn made_in(py: Python<'_>, object: Bound<'_, PyAny>, home: Home) -> PyResult<Array> {
-    // A number has no memory that outlives it.
-    let is_number = Maker::of(&object) == Maker::Numpy && object.is_instance(&generic(py)?)?;
-    let object = if is_number { make::as_numpy(&object).map_err(exception)? } else { object };
     let array = PyArray::from_object(&object).map_err(exception)?;
     drop(object);
     let made = match home.maker {
@@ -226,11 +223,6 @@ fn made_in(py: Python<'_>, object: Bound<'_, PyAny>, home: Home) -> PyResult<Arr
         }),
     };
     made.and_then(Array::new).map_err(exception)
-}
-
-/// Returns the type of NumPy's numbers.
-fn generic(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    make::numpy(py).map_err(exception)?.getattr(pyo3::intern!(py, "generic"))
 }
 
 impl std::fmt::Debug for Array {

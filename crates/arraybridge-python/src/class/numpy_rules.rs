@@ -9,7 +9,7 @@ use arraybridge_core::{DTypeKind, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::{Array, Home, generic, made_in};
+use super::{Array, Home, made_in};
 use crate::read::{Wish, look};
 use crate::{Maker, make};
 
@@ -250,7 +250,7 @@ fn wrapped_at(
         return Ok(made.unbind());
     }
     let array = make::numpy(py).map_err(crate::exception)?.getattr(pyo3::intern!(py, "ndarray"))?;
-    if made.get_type().is(&array) || made.is_instance(&generic(py)?)? {
+    if made.get_type().is(&array) || make::is_scalar(&made).map_err(crate::exception)? {
         // What has no dtype here stays NumPy's.
         if look(&made, Wish::default()).is_err() {
             return Ok(made.unbind());

@@ -14,7 +14,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::Array;
-use crate::{Maker, PyArray, PyLibrary, exception, make};
+use crate::{Maker, PyArray, PyLibrary, exception, interpreter, make};
 
 /// A table that lives as long as the process.
 struct Table(DLPackExchangeAPI);
@@ -144,6 +144,7 @@ unsafe extern "C" fn to_object(
         let payload =
             unsafe { DlpackPayload::from_versioned(tensor.cast(), Access::SharedMutable) };
         let payload = payload.map_err(exception)?;
+        interpreter::require().map_err(exception)?;
         if payload.device() != DlpackDevice::CPU {
             return Err(PyBufferError::new_err("only main memory is taken here"));
         }
