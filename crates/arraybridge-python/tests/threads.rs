@@ -12,8 +12,8 @@ use arraybridge_core::{
     Description, Device, DeviceKinds, Error, HOST, HostArray, install,
 };
 use arraybridge_ndarray::{NdArray, Ndarray};
-use arraybridge_python::pyo3::prelude::*;
-use arraybridge_python::{Array, CapsuleForm, to_capsule, to_python};
+use arraybridge_python::pyo3::{ffi, prelude::*};
+use arraybridge_python::{Array, CapsuleForm, PyArray, PyLibrary, to_capsule, to_python};
 
 /// Uses an array while it is being converted, as Python code that runs meanwhile may.
 struct Meddling(Mutex<(Option<Py<Array>>, Vec<String>)>);
@@ -109,4 +109,23 @@ fn libraries_may_wait_for_threads_that_need_the_interpreter() {
         let object = Bound::new(py, Array::new(array()).unwrap()).unwrap();
         assert_eq!(object.call_method0("__array__").unwrap().len().unwrap(), 3);
     });
+}
+
+#[test]
+fn a_thread_that_first_releases_an_object_has_a_state_from_then_on() {
+    if !common::python() {
+        return;
+    }
+    let array = Python::attach(|py| {
+        let object = py.eval(c"__import__('numpy').arange(3)", None, None).unwrap();
+        PyArray::from_object(&object).unwrap()
+    });
+    // The interpreter has been used here.
+    PyLibrary.describe(&array).unwrap();
+    let release = move || {
+        drop(array);
+        // SAFETY: may be called on any thread while there is an interpreter.
+        unsafe { ffi::PyGILState_GetThisThreadState() }.is_null()
+    };
+    assert!(!thread::spawn(release).join().unwrap());
 }
