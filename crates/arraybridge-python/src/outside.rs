@@ -6,8 +6,8 @@ use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use arraybridge_core::roles::{DlpackImport, HostOffer, HostShare};
 use arraybridge_core::{
     Access, AnyArray, ArrayLibrary, Availability, ConversionError, CopyPolicy, Decline,
-    DeclineReason, Description, Device, DeviceKinds, Error, HOST, HostArray, Library, Obstacle,
-    Owner,
+    DeclineReason, Description, Device, DeviceKinds, Error, HOST, HostArray, Layout, Library,
+    Obstacle, Owner,
 };
 
 /// A target of conversions that stands for consumers unknown. They may write, so it takes memory
@@ -48,7 +48,13 @@ pub(crate) fn payload(
     Ok(if copied { payload.mark_copied() } else { payload })
 }
 
-fn refuse_shared(access: Access) -> Result<(), Obstacle> {
+/// Declines what consumers that are not known may not be handed.
+fn refuse(access: Access, layout: &Layout) -> Result<(), Obstacle> {
+    if layout.strides().iter().any(|&step| step < 0) && !layout.is_empty() {
+        // PyTorch ends the process when it is handed such a tensor.
+        let note = "an axis runs backwards, which most consumers of DLPack cannot take";
+        return Err(Decline::new(DeclineReason::Layout).note(note).into());
+    }
     if access == Access::Exclusive {
         return Ok(());
     }
@@ -120,7 +126,7 @@ impl DlpackImport<Outside> for Outside {
     }
 
     fn import(&self, payload: DlpackPayload) -> Result<Parcel, Obstacle> {
-        refuse_shared(payload.access())?;
+        refuse(payload.access(), payload.layout())?;
         let place = payload.device();
         let device = match u32::try_from(place.device_id) {
             Ok(index) if !place.is_host_readable() => Device::Accelerator(index),
@@ -140,7 +146,7 @@ impl HostShare<Outside> for Outside {
     }
 
     fn adopt(&self, offer: HostOffer, device: Device) -> Result<Parcel, Obstacle> {
-        refuse_shared(offer.access())?;
+        refuse(offer.access(), offer.array().layout())?;
         let array = offer.into_array();
         let (dtype, layout) = (array.dtype(), array.layout().clone());
         let data = array.as_ptr().cast_mut().cast();

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Only list what there is and whether it is there
     #[arg(long)]
     list: bool,
-    /// Also the large parts: PyTorch among the peers
+    /// Also PyTorch, for `python` and for `peers`: gigabytes on Linux
     #[arg(long)]
     with_torch: bool,
     /// Which libtorch `tch` is

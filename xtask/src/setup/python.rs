@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::environment::Environment;
-use super::{Setup, cache};
+use super::{Options, Setup, cache};
 
 pub(crate) const SETUP: Setup = Setup {
     name: CURRENT.environment.name,
-    what: "NumPy 2, pandas, dask, JAX and TensorFlow for CPUs, and what builds the Python package",
-    download: "470 MB from PyPI (2.2 GB on disk)",
+    what: "NumPy 2, pandas, dask, JAX and TensorFlow for CPUs, and what builds the Python package \
+           (with --with-torch PyTorch too)",
+    download: "470 MB from PyPI, 2.1 GB on disk (with --with-torch, on Linux, 2.7 GB more and 4.5 GB \
+               on disk: PyPI's PyTorch loads all of CUDA's libraries)",
     small: false,
     is_of_the_system: false,
     only_by_name: false,
-    found: |_| CURRENT.there(),
-    install: |_| CURRENT.bring(),
+    found: |options| CURRENT.there().filter(|_| !options.with_torch || torch_is_there()),
+    install: bring_current,
 };
 
 pub(crate) const OLDER_SETUP: Setup = Setup {
@@ -57,6 +59,24 @@ pub(crate) const OLDER: Packages = Packages {
     check: "from importlib.metadata import version as v; \
             assert v('numpy') == '1.26.4' and v('pytest')",
 };
+
+/// The PyTorch whose libtorch the backend `tch` is tested with.
+const TORCH: &str = "torch==2.13.0";
+
+/// Returns whether the newer environment has PyTorch, without which its tests skip that part.
+pub(crate) fn torch_is_there() -> bool {
+    let code = "from importlib.metadata import version as v; assert v('torch') == '2.13.0'";
+    CURRENT.environment.where_runs(code).is_some()
+}
+
+fn bring_current(options: Options) -> Result<()> {
+    CURRENT.bring()?;
+    if options.with_torch {
+        println!("  PyTorch (up to 2.7 GB)");
+        CURRENT.environment.install("PyTorch", &[TORCH])?;
+    }
+    Ok(())
+}
 
 impl Packages {
     /// Returns the folder, if everything is in it.

@@ -62,7 +62,7 @@ fn package() -> Result<Outcome> {
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
             .args([crate_folder.join("python/tests")])
             .env("PYTHONPATH", &installed.display().to_string())
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+            .env("PYTHONPYCACHEPREFIX", &installed.with_extension("cache").display().to_string());
         tally.add(tests.run()?);
         let example = Task::new(&python).args(["examples/python_package.py"]);
         example.env("PYTHONPATH", &installed.display().to_string()).run()?;

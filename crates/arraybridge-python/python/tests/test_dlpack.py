@@ -37,11 +37,19 @@ def test_from_dlpack_is_a_view_of_every_dtype(dtype, shape):
 
 def test_layouts_cross_as_they_are():
     plain = np.arange(24, dtype="int16").reshape(2, 3, 4)
-    for view in (plain.T, plain[:, ::2], plain[::-1], plain[..., 1:]):
+    for view in (plain.T, plain[:, ::2], plain[..., 1:]):
         array = ab.Array(view)
         assert np.from_dlpack(array).strides == view.strides
         np.testing.assert_array_equal(np.from_dlpack(array), view)
         np.testing.assert_array_equal(np.asarray(ab.convert(view, "ndarray")), view)
+    backwards = plain[::-1]
+    array = ab.Array(backwards)
+    assert np.shares_memory(np.asarray(array), plain)
+    np.testing.assert_array_equal(np.asarray(ab.convert(backwards, "ndarray")), backwards)
+    with pytest.raises(BufferError, match="runs backwards"):
+        array.__dlpack__()
+    if NUMPY_2:
+        np.testing.assert_array_equal(np.from_dlpack(array, copy=True), backwards)
     repeated = np.broadcast_to(plain[0], (2, 3, 4))
     np.testing.assert_array_equal(np.asarray(ab.convert(repeated, "ndarray")), repeated)
 
@@ -144,3 +152,19 @@ def test_bfloat16_crosses(package):
     theirs = jax.numpy.from_dlpack(array)
     assert theirs.dtype == jax.numpy.bfloat16 and theirs.tolist() == [0, 1, 2, 3]
     assert ab.convert(theirs, "ndarray").dtype == array.dtype
+    for name in ("jax", "tensorflow"):
+        given = array.give(name)
+        np.testing.assert_array_equal(np.asarray(given).astype("f4"), [0, 1, 2, 3])
+    assert np.asarray(array).dtype == plain.dtype and array.__array__().dtype == plain.dtype
+    with pytest.raises(AttributeError, match="no such dtype"):
+        array.__array_interface__
+
+
+@pytest.mark.parametrize("name", ["jax", "tensorflow", "torch"])
+def test_layouts_are_given_to_the_other_libraries(package, name):
+    package(name)
+    plain = np.arange(12, dtype="float32").reshape(3, 4)
+    views = [plain[::-1], plain[:, ::2], plain.T, np.broadcast_to(plain[0], (3, 4)), plain[:0]]
+    views += [np.zeros(()), np.float32(3)]
+    for view in views:
+        np.testing.assert_array_equal(np.asarray(ab.Array(view).give(name)), view)

@@ -1,5 +1,6 @@
 """Who releases memory, and when."""
 
+import ctypes
 import gc
 import subprocess
 import sys
@@ -75,6 +76,36 @@ def test_an_exception_in_the_middle_of_an_import_releases_everything():
         with pytest.raises(ValueError):
             ab.convert(Failing(), "ndarray")
     gc.collect()
+    assert sys.getrefcount(source) == count
+
+
+def test_a_consumer_releases_memory_while_it_is_detached():
+    """JAX lets go of the interpreter while it frees what it was given, inside of a call of ours."""
+
+    class Tensor(ctypes.Structure):
+        _fields_ = [("content", ctypes.c_byte * 48), ("context", ctypes.c_void_p), ("delete", ctypes.c_void_p)]
+
+    api, arguments = ctypes.pythonapi, (ctypes.py_object, ctypes.c_char_p)
+    get, rename = api.PyCapsule_GetPointer, api.PyCapsule_SetName
+    get.restype, get.argtypes, rename.argtypes = ctypes.c_void_p, arguments, arguments
+    used = b"used_dltensor"
+    source = tracked()
+    count = sys.getrefcount(source)
+
+    class Consumer:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **keywords):
+            capsule = ab.Array(source).__dlpack__()
+            address = get(capsule, b"dltensor")
+            rename(capsule, used)
+            # A foreign function of this kind is called detached.
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(Tensor.from_address(address).delete)(address)
+            return np.ones(3).__dlpack__()
+
+    for _ in range(10):
+        ab.convert(Consumer(), "ndarray")
     assert sys.getrefcount(source) == count
 
 

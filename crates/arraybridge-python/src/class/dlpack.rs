@@ -1,15 +1,14 @@
 //! DLPack out of the class: `__dlpack__` and `__dlpack_device__`.
 
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
-use arraybridge_core::{Access, AnyArray, CopyPolicy, Owner};
+use arraybridge_core::{AnyArray, CopyPolicy};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 use super::Array;
-use crate::attached::Attached;
 use crate::make::capsule;
 use crate::read::{Wish, look};
-use crate::{exception, outside};
+use crate::{Maker, exception, outside};
 
 #[pymethods]
 impl Array {
@@ -84,28 +83,37 @@ impl Array {
 
     /// Describes the elements of an array on the host for a consumer in Python.
     pub(super) fn tensor(&self, py: Python<'_>, copy: bool) -> PyResult<DlpackPayload> {
-        let mut object = self.shared(py)?;
-        if copy {
-            object = object.call_method0(pyo3::intern!(py, "copy"))?;
-        }
-        let writable: bool = object
-            .getattr(pyo3::intern!(py, "flags"))?
-            .getattr(pyo3::intern!(py, "writeable"))?
-            .extract()?;
+        let (object, writable) = self.exported(py, copy)?;
         let seen = look(&object, Wish::default()).map_err(exception)?;
-        let (data, offset) = (seen.data(), seen.byte_offset());
-        let (dtype, layout) = (seen.dtype(), seen.layout().clone());
-        // Exclusive says in a capsule that the consumer may write, and nothing else.
-        let access = if writable { Access::Exclusive } else { Access::Immutable };
-        let owner = Owner::new(Attached::new(object.unbind()));
-        // SAFETY: the memory of an array that the owner holds. It is Python's: Rust code reaches it
-        // by copies that it makes attached, and Python code by rules of its own, to which the
-        // capsule's consumer belongs. The payload goes into a capsule and nowhere else.
-        let payload = unsafe {
-            DlpackPayload::new(owner, data, offset, dtype, layout, DlpackDevice::CPU, access)
-        };
-        let payload = payload.map_err(exception)?;
+        if seen.layout().strides().iter().any(|&step| step < 0) && !seen.layout().is_empty() {
+            // PyTorch ends the process when it is handed such a tensor.
+            return Err(PyBufferError::new_err(
+                "an axis runs backwards in memory, which most consumers of DLPack cannot take; \
+                 `copy=True` exports a copy, and `numpy.asarray` makes a view",
+            ));
+        }
+        let payload = capsule::content(&object, &seen, writable).map_err(exception)?;
         Ok(if copy { payload.mark_copied() } else { payload })
+    }
+
+    /// Returns the object whose memory is exported, and whether its consumers may write it.
+    fn exported<'py>(&self, py: Python<'py>, copy: bool) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        if self.home.maker == Some(Maker::Torch) {
+            // As it is: NumPy lacks some of PyTorch's dtypes.
+            let tensor = self.unwrap(py)?;
+            let tensor = match copy {
+                true => tensor.call_method0(pyo3::intern!(py, "clone"))?,
+                false => tensor,
+            };
+            return Ok((tensor, true));
+        }
+        let array = self.shared(py)?;
+        if copy {
+            return Ok((array.call_method0(pyo3::intern!(py, "copy"))?, true));
+        }
+        let flags = array.getattr(pyo3::intern!(py, "flags"))?;
+        let writable = flags.getattr(pyo3::intern!(py, "writeable"))?.extract()?;
+        Ok((array, writable))
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod memory;
 mod named;
 
 use arraybridge_core::Error;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -12,17 +13,45 @@ use pyo3::types::PyType;
 use crate::depth::Level;
 use crate::error::raised;
 use crate::once::once;
-use crate::read;
+use crate::read::{self, Wish, look};
+use crate::{Maker, dtype};
 
 pub(crate) use named::{unknown, with};
 
 /// Returns NumPy's array of an object, by whatever it has: NumPy's own protocols, DLPack, or items.
 pub(crate) fn as_numpy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Error> {
-    let _level = Level::enter(object.py())?;
+    let py = object.py();
+    let _level = Level::enter(py)?;
     // NumPy takes what speaks DLPack alone for a single opaque object.
     let function = if read::speaks_dlpack_alone(object)? { "from_dlpack" } else { "asarray" };
-    let failed = |error| raised(object.py(), "making a NumPy array of an object", error);
-    numpy(object.py())?.call_method1(function, (object,)).map_err(failed)
+    let failed = |error| raised(py, "making a NumPy array of an object", error);
+    match numpy(py)?.call_method1(function, (object,)) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            of_unnamed_dtype(object)?.ok_or_else(|| failed(error))
+        }
+        made => made.map_err(failed),
+    }
+}
+
+/// Returns NumPy's array over a tensor of PyTorch whose dtype NumPy has from an extension package,
+/// of which PyTorch does not know; `None` for everything else.
+fn of_unnamed_dtype<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Error> {
+    let py = object.py();
+    if Maker::of(object) != Maker::Torch {
+        return Ok(None);
+    }
+    let dtype = look(object, Wish::default())?.dtype();
+    if !dtype::is_extension(dtype) {
+        return Ok(None);
+    }
+    let scalar = dtype::object(py, dtype)?;
+    // As whole numbers of the same size it crosses, and stays the same memory.
+    let bits = if dtype.size() == 1 { "uint8" } else { "int16" };
+    let failed = |error| raised(py, "reading a tensor's bits", error);
+    let bits = py.import("torch").and_then(|torch| torch.getattr(bits)).map_err(failed)?;
+    let bits = object.call_method1("view", (bits,)).map_err(failed)?;
+    let array = numpy(py)?.call_method1("asarray", (bits,)).map_err(failed)?;
+    array.call_method1("view", (scalar,)).map(Some).map_err(failed)
 }
 
 /// Makes a NumPy array of a sequence; anything else is no array.

@@ -1,12 +1,15 @@
 //! Arrays of a named Python library, made of another one's.
 
 use arraybridge_core::Error;
+use arraybridge_core::dlpack::DlpackDevice;
 use pyo3::prelude::*;
 
-use super::as_numpy;
+use super::{as_numpy, capsule};
+use crate::dtype;
 use crate::error::raised;
 use crate::library::NAME;
 use crate::maker::Maker;
+use crate::read::{Wish, look};
 
 /// The error for a name that is no maker of arrays.
 pub(crate) fn unknown(name: &str) -> Error {
@@ -25,7 +28,7 @@ pub(crate) fn with<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>, Error> {
     let py = object.py();
-    let call = |module: &str, function: &str| {
+    let call = |module: &str, function: &str, object: &Bound<'py, PyAny>| {
         let mut target = py.import(module)?.into_any();
         for part in function.split('.') {
             target = target.getattr(part)?;
@@ -34,12 +37,10 @@ pub(crate) fn with<'py>(
     };
     let made = match maker {
         Maker::Numpy => return as_numpy(object),
-        // PyTorch reads NumPy arrays itself, also read-only ones (with a warning) and without
-        // DLPack's detour.
-        Maker::Torch => call("torch", "from_dlpack"),
-        Maker::Jax => call("jax.numpy", "from_dlpack"),
-        Maker::Tensorflow => call("tensorflow", "convert_to_tensor"),
-        Maker::Cupy => call("cupy", "asarray"),
+        Maker::Torch => call("torch", "from_dlpack", &acceptable(object, maker)?),
+        Maker::Jax => call("jax.numpy", "from_dlpack", &acceptable(object, maker)?),
+        Maker::Tensorflow => call("tensorflow", "convert_to_tensor", object),
+        Maker::Cupy => call("cupy", "asarray", object),
         _ => return Err(unknown(maker.name())),
     };
     made.map_err(|error| {
@@ -52,4 +53,52 @@ pub(crate) fn with<'py>(
         }
         raised(py, "giving an array to a Python library", error)
     })
+}
+
+/// Returns an object over the same memory that a consumer of DLPack takes, or over a copy where it
+/// takes no memory such as this, or would write what its owner never changes.
+fn acceptable<'py>(object: &Bound<'py, PyAny>, maker: Maker) -> Result<Bound<'py, PyAny>, Error> {
+    let py = object.py();
+    let object = &match (Maker::of(object), maker) {
+        (Maker::Numpy, _) => as_numpy(object)?,
+        // NumPy's view of them is read-only.
+        (Maker::Jax | Maker::Tensorflow, Maker::Torch) if is_on_host(object)? => as_numpy(object)?,
+        _ => return Ok(object.clone()),
+    };
+    let failed = |error| raised(py, "reading a NumPy array's flags", error);
+    let flags = object.getattr(pyo3::intern!(py, "flags")).map_err(failed)?;
+    let flag = |name| flags.getattr(name).and_then(|flag| flag.extract::<bool>()).map_err(failed);
+    let seen = look(object, Wish::default())?;
+    let takes = match maker {
+        // PyTorch would write read-only memory, and ends the process at a negative stride.
+        Maker::Torch => {
+            flag(pyo3::intern!(py, "writeable"))?
+                && seen.layout().strides().iter().all(|&step| step >= 0)
+        }
+        // JAX knows gaps between elements as little as it does repeated ones.
+        _ => flag(pyo3::intern!(py, "forc"))?,
+    };
+    let (object, seen) = match takes {
+        true => (object.clone(), seen),
+        false => {
+            let copy = object.call_method0(pyo3::intern!(py, "copy")).map_err(failed)?;
+            let seen = look(&copy, Wish::default())?;
+            (copy, seen)
+        }
+    };
+    if !dtype::is_extension(seen.dtype()) {
+        return Ok(object);
+    }
+    // NumPy's DLPack does not name these dtypes.
+    let content = capsule::content(&object, &seen, true)?;
+    let capsule = match maker {
+        Maker::Torch => capsule::versioned(py, content)?,
+        _ => capsule::legacy(py, content)?,
+    };
+    let carrier = Bound::new(py, capsule::Carrier::new(capsule, DlpackDevice::CPU));
+    carrier.map(Bound::into_any).map_err(|error| raised(py, "carrying a NumPy array", error))
+}
+
+fn is_on_host(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    Ok(look(object, Wish::default())?.device().is_host_readable())
 }

@@ -5,12 +5,10 @@ use std::ptr::NonNull;
 use arraybridge_core::Error;
 use arraybridge_core::dlpack::DlpackPayload;
 use dlpark::ffi::{DLPACK_MAJOR_VERSION, DLPackExchangeAPI, DLPackExchangeAPIHeader};
-use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::capsule;
-use crate::error::raised;
 
 const NAME: &std::ffi::CStr = c"dlpack_exchange_api";
 
@@ -28,10 +26,10 @@ pub(super) fn export(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayload>,
     // SAFETY: an object of the type that the table was found on, and a place for the result.
     let failed = unsafe { function(object.as_ptr().cast(), &mut tensor) } != 0;
     if failed || tensor.is_null() {
-        let exception = PyErr::take(py).unwrap_or_else(|| {
-            PyBufferError::new_err("the producer made no tensor, without a reason")
-        });
-        return Err(raised(py, "exporting through the DLPack exchange API", exception));
+        // `__dlpack__` says better why not, and to whom: for a sparse tensor PyTorch's table has
+        // but a trace of its C++.
+        drop(PyErr::take(py));
+        return Ok(None);
     }
     let payload = capsule::from_pointer(tensor.cast())?;
     // Work may be queued elsewhere; `__dlpack__` orders it.

@@ -19,12 +19,11 @@ pub(crate) fn python() -> bool {
     false
 }
 
-/// Returns whether a package can be imported. PyTorch is large and may be missing in CI too.
+/// Returns whether a package can be imported, which in CI each has to be.
 pub(crate) fn has(package: &str) -> bool {
     let found = Python::attach(|py| py.import(package).map(|_| ()));
     if let Err(error) = &found {
-        let optional = ["torch", "cupy"].contains(&package);
-        assert!(optional || std::env::var_os("CI").is_none(), "CI needs {package}: {error}");
+        assert!(std::env::var_os("CI").is_none(), "CI needs {package}: {error}");
         eprintln!("skipped: {package}: {error}");
     }
     found.is_ok()
