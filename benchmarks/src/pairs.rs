@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::python::Peer;
 
@@ -12,7 +12,7 @@ use crate::python::Peer;
 const SAMPLE: f64 = 2e-3;
 
 /// One comparison. Times are medians in seconds, of one call.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) ours: f64,
@@ -28,12 +28,14 @@ pub(crate) struct Row {
 
 pub(crate) struct Bench {
     pairs: usize,
+    /// What the names of the rows contain.
+    only: String,
     rows: Vec<Row>,
 }
 
 impl Bench {
-    pub(crate) fn new(quick: bool) -> Bench {
-        Bench { pairs: if quick { 7 } else { 25 }, rows: Vec::new() }
+    pub(crate) fn new(quick: bool, only: String) -> Bench {
+        Bench { pairs: if quick { 7 } else { 25 }, only, rows: Vec::new() }
     }
 
     /// Adds a row. Both functions return what they made, so that dropping it counts (where memory
@@ -45,6 +47,23 @@ impl Bench {
         mut ours: impl FnMut() -> Result<A>,
         mut peer: impl FnMut() -> Result<B>,
     ) -> Result<()> {
+        let ours = |calls| repeat(&mut ours, calls);
+        let peer = |calls| repeat(&mut peer, calls);
+        self.compare_loops(name, against, ours, peer)
+    }
+
+    /// Adds a row of functions that call what is measured as often as they are told: for loops in
+    /// another language.
+    pub(crate) fn compare_loops(
+        &mut self,
+        name: &str,
+        against: &str,
+        mut ours: impl FnMut(u32) -> Result<()>,
+        mut peer: impl FnMut(u32) -> Result<()>,
+    ) -> Result<()> {
+        if !name.contains(&self.only) {
+            return Ok(());
+        }
         eprintln!("{name} / {against}");
         let ours_calls = calls_per_sample(&mut ours)?;
         let peer_calls = calls_per_sample(&mut peer)?;
@@ -93,16 +112,21 @@ impl Bench {
     }
 }
 
-fn sample<R>(function: &mut impl FnMut() -> Result<R>, calls: u32) -> Result<f64> {
-    let start = Instant::now();
+fn repeat<R>(function: &mut impl FnMut() -> Result<R>, calls: u32) -> Result<()> {
     for _ in 0..calls {
         std::hint::black_box(function()?);
     }
+    Ok(())
+}
+
+fn sample(function: &mut impl FnMut(u32) -> Result<()>, calls: u32) -> Result<f64> {
+    let start = Instant::now();
+    function(calls)?;
     Ok(start.elapsed().as_secs_f64() / f64::from(calls))
 }
 
 /// Warms a function up, and finds how often to call it for one sample.
-fn calls_per_sample<R>(function: &mut impl FnMut() -> Result<R>) -> Result<u32> {
+fn calls_per_sample(function: &mut impl FnMut(u32) -> Result<()>) -> Result<u32> {
     let mut calls = 1u32;
     loop {
         let seconds = sample(function, calls)? * f64::from(calls);
