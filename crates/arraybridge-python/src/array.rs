@@ -32,12 +32,10 @@ impl PyArray {
         let taken = match maker {
             // A scalar has no memory of its own to share: it makes an array for each reader.
             Maker::Other if make::is_scalar(object)? => make::as_numpy(object)?,
-            Maker::Other if read::speaks(object)? => object.clone(),
-            Maker::Other => make::from_sequence(object)?,
-            _ => object.clone(),
+            Maker::Other if !read::speaks(object)? => make::from_sequence(object)?,
+            _ => return Ok(PyArray::new(object.clone(), maker)),
         };
-        let maker = Maker::of(&taken);
-        Ok(PyArray::new(taken, maker))
+        Ok(PyArray::new(taken, Maker::Numpy))
     }
 
     pub(crate) fn new(object: Bound<'_, PyAny>, maker: Maker) -> PyArray {

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use arraybridge_core::dlpack::DlpackPayload;
 use arraybridge_core::{Access, DType, Element, Error, HostArray, Layout, Owner};
 use pyo3::prelude::*;
 
 use crate::library::NAME;
-use crate::read::{Wish, look};
+use crate::read::{Seen, look};
 use crate::{PyArray, interpreter};
 
 /// An object's elements in main memory, read one by one where they are.
@@ -21,25 +20,24 @@ use crate::{PyArray, interpreter};
 /// readers, as `numpy.ndarray.resize` does with `refcheck=False` and a tensor's `resize_` does: views
 /// in Python would hang likewise.
 pub struct Cells<'py, T> {
-    payload: DlpackPayload,
-    _attached: Python<'py>,
+    seen: Seen<'py>,
     _elements: PhantomData<*const T>,
 }
 
 impl<T: Element> Cells<'_, T> {
     /// Returns the layout.
     pub fn layout(&self) -> &Layout {
-        self.payload.layout()
+        self.seen.layout()
     }
 
     /// Returns the length of each axis.
     pub fn shape(&self) -> &[usize] {
-        self.payload.layout().shape()
+        self.seen.layout().shape()
     }
 
     /// Reads the element at an index; `None` outside of the shape.
     pub fn get(&self, index: &[usize]) -> Option<T> {
-        let layout = self.payload.layout();
+        let layout = self.seen.layout();
         let inside = index.len() == layout.rank()
             && index.iter().zip(layout.shape()).all(|(at, length)| at < length);
         if !inside {
@@ -47,8 +45,8 @@ impl<T: Element> Cells<'_, T> {
         }
         let steps = index.iter().zip(layout.strides());
         let offset: isize = steps.map(|(&at, &step)| at as isize * step).sum();
-        let first = self.payload.address() as *const T;
-        // SAFETY: the payload's elements are readable as long as it lives, the index is one of them,
+        let first = self.seen.address() as *const T;
+        // SAFETY: the elements that were seen are readable as long as that lives, the index is one of them,
         // `cells` found dtype and alignment right, and every bit pattern is a valid T (bool is
         // refused). No reference is made, and Python code runs on this thread alone.
         Some(unsafe { first.wrapping_offset(offset).read_volatile() })
@@ -57,7 +55,7 @@ impl<T: Element> Cells<'_, T> {
 
 impl<T> fmt::Debug for Cells<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cells").field("layout", self.payload.layout()).finish_non_exhaustive()
+        f.debug_struct("Cells").field("layout", self.seen.layout()).finish_non_exhaustive()
     }
 }
 
@@ -87,20 +85,20 @@ impl PyArray {
     /// [`Error::Unsupported`] for memory that the host cannot read.
     pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
         interpreter::require()?;
-        let payload = look(&self.object(py), Wish::default())?;
-        let found = payload.dtype();
+        let seen = look(&self.object(py))?;
+        let found = seen.dtype();
         let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
         if !fits || T::DTYPE == DType::Bool {
             return Err(Error::DtypeMismatch { expected: T::DTYPE, found });
         }
-        require_host(&payload)?;
-        if !payload.layout().is_empty() && !payload.address().is_multiple_of(align_of::<T>()) {
+        require_host(&seen)?;
+        if !seen.layout().is_empty() && !seen.address().is_multiple_of(align_of::<T>()) {
             return Err(Error::LayoutUnsupported {
                 operation: "reading elements where they are",
-                message: format!("address {:#x} is under-aligned; copy it", payload.address()),
+                message: format!("address {:#x} is under-aligned; copy it", seen.address()),
             });
         }
-        Ok(Cells { payload, _attached: py, _elements: PhantomData })
+        Ok(Cells { seen, _elements: PhantomData })
     }
 
     /// Shares an object's main memory with Rust, whatever Python code holds it too.
@@ -118,8 +116,9 @@ impl PyArray {
     /// or move them (`numpy.ndarray.resize`, a tensor's `resize_`).
     pub unsafe fn share_unchecked(&self, access: Access) -> Result<HostArray, Error> {
         interpreter::attach(|py| {
-            let payload = look(&self.object(py), Wish::default())?;
-            require_host(&payload)?;
+            let seen = look(&self.object(py))?;
+            require_host(&seen)?;
+            let payload = seen.into_payload()?;
             let (address, dtype) = (payload.address(), payload.dtype());
             let layout = payload.layout().clone();
             let owner: Owner = payload.into_owner();
@@ -130,8 +129,8 @@ impl PyArray {
     }
 }
 
-fn require_host(payload: &DlpackPayload) -> Result<(), Error> {
-    if payload.device().is_host_readable() {
+fn require_host(seen: &Seen<'_>) -> Result<(), Error> {
+    if seen.device().is_host_readable() {
         return Ok(());
     }
     Err(Error::Unsupported {

@@ -1,6 +1,6 @@
 //! Dtypes in NumPy's terms.
 
-use arraybridge_core::{DType, DTypeKind, Error};
+use arraybridge_core::{DType, Error};
 use pyo3::prelude::*;
 
 use crate::error::raised;
@@ -27,29 +27,6 @@ pub(crate) fn of_kind(kind: char, size: usize) -> Option<DType> {
         _ => return None,
     };
     Some(dtype)
-}
-
-/// Returns the array interface's kind of a dtype; that of opaque bytes for those that NumPy has not.
-pub(crate) fn kind_of(dtype: DType) -> char {
-    match dtype.kind() {
-        _ if is_extension(dtype) => 'V',
-        DTypeKind::Bool => 'b',
-        DTypeKind::Signed => 'i',
-        DTypeKind::Unsigned => 'u',
-        DTypeKind::Complex => 'c',
-        _ => 'f',
-    }
-}
-
-/// Returns the array interface's type text, such as `<f4`.
-pub(crate) fn type_text(dtype: DType) -> String {
-    let order = match dtype.size() {
-        1 => '|',
-        _ if is_extension(dtype) => '|',
-        _ if cfg!(target_endian = "big") => '>',
-        _ => '<',
-    };
-    format!("{order}{}{}", kind_of(dtype), dtype.size())
 }
 
 /// Returns whether NumPy has the dtype through the package `ml_dtypes` alone, or not at all.

@@ -11,6 +11,7 @@ use pyo3::types::PyCFunction;
 use crate::library::NAME;
 use crate::make::capsule::Carrier;
 use crate::make::memory::Memory;
+use crate::numpy::Numpy;
 use crate::{Array, error, thread_state};
 
 /// Whether the interpreter is in its exit functions or past them.
@@ -152,7 +153,7 @@ fn inspect(py: Python<'_>) -> Result<(), Unusable> {
         .and_then(|atexit| atexit.call_method1("register", (leave,)))
         .map_err(broken)?;
     match py.import("numpy") {
-        Ok(_) => Ok(()),
+        Ok(_) => Numpy::get(py).map(drop).map_err(|error| Unusable::Broken(error.to_string())),
         Err(exception)
             if exception.is_instance_of::<pyo3::exceptions::PyModuleNotFoundError>(py) =>
         {

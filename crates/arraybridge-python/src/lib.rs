@@ -17,8 +17,10 @@ mod make;
 mod maker;
 #[cfg(feature = "extension-module")]
 mod module;
+mod numpy;
 mod once;
 mod outside;
+mod per_type;
 mod read;
 mod thread_state;
 

@@ -37,6 +37,14 @@ impl ArrayLibrary for PyLibrary {
         exchange::devices()
     }
 
+    fn has_device(&self, device: Device) -> Result<bool, Error> {
+        if device.is_host() {
+            // Counting accelerators takes longer than most exchanges.
+            return Ok(interpreter::availability().is_available());
+        }
+        Ok(exchange::devices()?.contains(&device))
+    }
+
     fn describe(&self, array: &PyArray) -> Result<Description, Error> {
         exchange::describe(array)
     }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::make;
+use crate::per_type::PerType;
 
 /// A Python library whose objects are arrays, by its module's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,12 +52,24 @@ impl Maker {
     /// subclass defined elsewhere is still recognised.
     pub fn of(object: &Bound<'_, PyAny>) -> Maker {
         let kind = object.get_type();
+        if let Some(maker) = OWN.get(&kind) {
+            return maker;
+        }
         // A class that does not answer is nobody's.
-        match ancestors(&kind).unwrap_or(Maker::Other) {
+        let maker = match ancestors(&kind).unwrap_or(Maker::Other) {
             // NumPy has classes for others to inherit from that are no arrays.
             Maker::Numpy if !make::is_ndarray(object).unwrap_or(false) => Maker::Other,
             maker => maker,
+        };
+        if maker != Maker::Other && of_module(kind.as_any()).is_ok_and(|own| own == Some(maker)) {
+            OWN.keep(&kind, maker);
         }
+        maker
+    }
+
+    /// Returns whether a type is one that a library made itself and has for good.
+    pub(crate) fn owns(kind: &Bound<'_, PyType>) -> bool {
+        OWN.get(kind).is_some()
     }
 
     /// Returns the maker of this name, `pytorch` and `python:torch` included.
@@ -89,16 +102,24 @@ impl fmt::Display for Maker {
     }
 }
 
+/// The libraries' own types.
+static OWN: PerType<Maker> = PerType::new();
+
 fn ancestors(kind: &Bound<'_, PyType>) -> PyResult<Maker> {
     let order = kind.getattr(pyo3::intern!(kind.py(), "__mro__"))?.cast_into::<PyTuple>()?;
     for ancestor in order.iter() {
-        let module = ancestor.getattr(pyo3::intern!(kind.py(), "__module__"))?;
-        // A class may set its `__module__` to anything.
-        let Ok(module) = module.extract::<String>() else { continue };
-        let first = module.split('.').next().unwrap_or_default();
-        if let Some(row) = MAKERS.iter().find(|row| row.1.contains(&first)) {
-            return Ok(row.0);
+        if let Some(maker) = of_module(&ancestor)? {
+            return Ok(maker);
         }
     }
     Ok(Maker::Other)
+}
+
+/// Returns the maker whose module a class is from.
+fn of_module(class: &Bound<'_, PyAny>) -> PyResult<Option<Maker>> {
+    let module = class.getattr(pyo3::intern!(class.py(), "__module__"))?;
+    // A class may set its `__module__` to anything.
+    let Ok(module) = module.extract::<String>() else { return Ok(None) };
+    let first = module.split('.').next().unwrap_or_default();
+    Ok(MAKERS.iter().find(|row| row.1.contains(&first)).map(|row| row.0))
 }

@@ -445,3 +445,24 @@ fn results_of_numpy_go_back_to_the_library_without_a_copy() {
     assert_eq!(made, "ndarray");
     assert!(records.iter().all(|record| !record.copied), "{records:?}");
 }
+
+#[test]
+fn memory_is_released_attached_also_where_native_code_has_let_go_of_the_interpreter() {
+    if !common::python() {
+        return;
+    }
+    let code = c"__import__('numpy').ones(4).view(type('Told', (__import__('numpy').ndarray,), \
+                 {'__del__': lambda self: setattr(__import__('numpy'), 'released', True)}))";
+    Python::attach(|py| {
+        let array = PyArray::from_object(&py.eval(code, None, None).unwrap()).unwrap();
+        // SAFETY: nobody writes the array.
+        let host = unsafe { array.share_unchecked(Access::Immutable) }.unwrap();
+        drop(array);
+        // SAFETY: attached, and restored below; no Python code runs in between but what drops.
+        let state = unsafe { arraybridge_python::pyo3::ffi::PyEval_SaveThread() };
+        drop(host);
+        // SAFETY: this thread's state, saved above.
+        unsafe { arraybridge_python::pyo3::ffi::PyEval_RestoreThread(state) };
+        assert!(py.import("numpy").unwrap().hasattr("released").unwrap());
+    });
+}

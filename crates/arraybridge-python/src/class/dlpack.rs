@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::Array;
 use crate::make::capsule;
-use crate::read::{Wish, look};
+use crate::read::look;
 use crate::{Maker, exception, outside};
 
 #[pymethods]
@@ -84,7 +84,7 @@ impl Array {
     /// Describes the elements of an array on the host for a consumer in Python.
     pub(super) fn tensor(&self, py: Python<'_>, copy: bool) -> PyResult<DlpackPayload> {
         let (object, writable) = self.exported(py, copy)?;
-        let seen = look(&object, Wish::default()).map_err(exception)?;
+        let seen = look(&object).map_err(exception)?;
         if seen.layout().strides().iter().any(|&step| step < 0) && !seen.layout().is_empty() {
             // PyTorch ends the process when it is handed such a tensor.
             return Err(PyBufferError::new_err(

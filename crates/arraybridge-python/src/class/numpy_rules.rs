@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::{Array, Home, made_in};
-use crate::read::{Wish, look};
+use crate::read::look;
 use crate::{Maker, make};
 
 /// Axes as NumPy has them: one, several, or all.
@@ -252,7 +252,7 @@ fn wrapped_at(
     let array = make::numpy(py).map_err(crate::exception)?.getattr(pyo3::intern!(py, "ndarray"))?;
     if made.get_type().is(&array) || make::is_scalar(&made).map_err(crate::exception)? {
         // What has no dtype here stays NumPy's.
-        if look(&made, Wish::default()).is_err() {
+        if look(&made).is_err() {
             return Ok(made.unbind());
         }
         let array = made_in(py, made, home)?;

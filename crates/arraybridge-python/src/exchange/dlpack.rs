@@ -1,15 +1,18 @@
 //! DLPack, for other libraries in the process.
 
+use std::ffi::c_void;
+
 use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use arraybridge_core::roles::{DlpackExport, DlpackImport};
 use arraybridge_core::{
-    Access, CopyPolicy, Decline, DeclineReason, DeviceKinds, Error, HostArray, Obstacle, Owner,
+    Access, CopyPolicy, DType, Decline, DeclineReason, DeviceKinds, Error, HostArray, Layout,
+    Obstacle, Owner,
 };
 
 use super::claim::claim;
 use super::host::{Held, attached, take_over};
 use super::{copy_to_host, devices};
-use crate::read::{Wish, look};
+use crate::read::{Seen, Wish, ask, look};
 use crate::{Maker, PyArray, PyLibrary as Library};
 
 /// The array that a copy was made of, with that copy's owner.
@@ -27,7 +30,7 @@ impl DlpackExport<Library> for Library {
         if array.maker() == Maker::Dask {
             return Ok(DlpackDevice::CPU);
         }
-        attached(|py| Ok(look(&array.object(py), Wish::default())?.device()))
+        attached(|py| Ok(look(&array.object(py))?.device()))
     }
 
     fn export(
@@ -39,27 +42,16 @@ impl DlpackExport<Library> for Library {
         attached(|py| {
             let array = slot.as_ref().ok_or_else(|| Error::already_taken("exporting an array"))?;
             match claim(py, array) {
-                Ok(claimed) => {
-                    let payload = claimed.payload;
-                    let (data, offset) = (payload.data(), payload.byte_offset());
-                    let (dtype, layout) = (payload.dtype(), payload.layout().clone());
-                    let device = payload.device();
-                    drop(payload);
+                Ok(seen) => {
+                    let (data, device) = (seen.address() as *mut c_void, seen.device());
+                    let (dtype, layout) = (seen.dtype(), seen.into_layout());
                     let array =
                         slot.take().ok_or_else(|| Error::already_taken("exporting an array"))?;
                     let owner = Owner::new(Held(array));
                     // SAFETY: the array's memory, which it keeps and nothing but this handle on it
                     // reaches, which `claim` proved.
                     let payload = unsafe {
-                        DlpackPayload::new(
-                            owner,
-                            data,
-                            offset,
-                            dtype,
-                            layout,
-                            device,
-                            Access::Exclusive,
-                        )
+                        DlpackPayload::new(owner, data, 0, dtype, layout, device, Access::Exclusive)
                     };
                     return Ok(payload?);
                 }
@@ -70,12 +62,13 @@ impl DlpackExport<Library> for Library {
                 Err(failed) => return Err(failed),
             }
             let object = array.object(py);
-            let seen = look(&object, Wish::default())?;
+            let seen = look(&object)?;
             let copy = if seen.device().is_host_readable() {
                 copy_to_host(&object)?.into_dlpack()?
             } else {
                 // The library that holds it copies it, on its device and in its own order of work.
-                apart(&seen, look(&object, Wish { copy: true, to_host: false, stream })?)?
+                let wish = Wish { copy: true, to_host: false, stream };
+                apart(&seen, ask(&object, wish)?.into_payload()?)?
             };
             drop(seen);
             if copy.access() != Access::Exclusive && !copy.layout().is_empty() {
@@ -106,12 +99,13 @@ impl DlpackExport<Library> for Library {
 
 /// Takes what a producer was asked to copy for the copy that it is, if it lies apart from the
 /// producer's own memory: PyTorch copies and does not say so, and others ignore what they are asked.
-fn apart(own: &DlpackPayload, copy: DlpackPayload) -> Result<DlpackPayload, Error> {
-    let place = |payload: &DlpackPayload| -> Result<_, Error> {
-        let (first, span) = (payload.address(), payload.layout().byte_span(payload.dtype())?);
+fn apart(own: &Seen<'_>, copy: DlpackPayload) -> Result<DlpackPayload, Error> {
+    let place = |first: usize, layout: &Layout, dtype: DType| -> Result<_, Error> {
+        let span = layout.byte_span(dtype)?;
         Ok(first.wrapping_add_signed(span.start)..first.wrapping_add_signed(span.end))
     };
-    let (old, new) = (place(own)?, place(&copy)?);
+    let old = place(own.address(), own.layout(), own.dtype())?;
+    let new = place(copy.address(), copy.layout(), copy.dtype())?;
     let apart = old.end <= new.start || new.end <= old.start;
     if !apart || own.device() != copy.device() {
         return Ok(copy);

@@ -31,14 +31,13 @@ impl HostShare<Library> for Library {
         attached(|py| {
             let array = slot.as_ref().ok_or_else(|| Error::already_taken("lending an array"))?;
             let claimed = claim(py, array)?;
-            if let Some(host) = unwrap(py, array, &claimed) {
+            if let Some(host) = unwrap(array, &claimed, py) {
                 drop(slot.take());
                 return Ok(host);
             }
-            let (data, layout) = (claimed.payload.address(), claimed.payload.layout().clone());
-            let dtype = claimed.payload.dtype();
-            // Its owner holds a reference to the object, which is the handle's alone again then.
-            drop(claimed);
+            let (data, dtype) = (claimed.address(), claimed.dtype());
+            // It holds a reference to the object, which is the handle's alone again then.
+            let layout = claimed.into_layout();
             let array = slot.take().ok_or_else(|| Error::already_taken("lending an array"))?;
             let owner = Owner::new(Held(array));
             // SAFETY: the array's memory, which it keeps and nothing but this handle on it reaches,
@@ -96,8 +95,7 @@ impl HostVisible<Library> for Library {
     fn view_exclusive<'a>(&self, array: &'a mut PyArray) -> Result<HostView<'a>, Error> {
         let seen = attached(|py| {
             let claimed = claim(py, array)?;
-            let payload = &claimed.payload;
-            Ok((payload.address(), payload.dtype(), payload.layout().clone()))
+            Ok((claimed.address(), claimed.dtype(), claimed.into_layout()))
         });
         let (address, dtype, layout) = seen.map_err(|obstacle| match obstacle {
             Obstacle::Failed(error) => error,

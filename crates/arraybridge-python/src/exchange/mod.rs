@@ -11,7 +11,7 @@ use arraybridge_core::{Description, Device, Error, HOST, HostArray, Layout, requ
 use pyo3::prelude::*;
 
 use crate::library::NAME;
-use crate::read::{Wish, look};
+use crate::read::{Wish, ask, look};
 use crate::{Maker, PyArray, PyLibrary as Library, interpreter, make};
 
 pub(crate) use devices::devices;
@@ -41,10 +41,10 @@ pub(crate) fn describe(array: &PyArray) -> Result<Description, Error> {
         let described = match array.maker() {
             Maker::Dask => lazy(&object)?,
             _ => {
-                let payload = look(&object, Wish::default())?;
-                let address = if payload.layout().is_empty() { 0 } else { payload.address() };
-                let device = device_of(payload.device())?;
-                Description::new(payload.dtype(), payload.layout().clone(), device, address)
+                let seen = look(&object)?;
+                let address = if seen.layout().is_empty() { 0 } else { seen.address() };
+                let device = device_of(seen.device())?;
+                Description::new(seen.dtype(), seen.into_layout(), device, address)
             }
         };
         Ok(described.labelled(array.maker().label()))
@@ -78,18 +78,18 @@ pub(crate) fn download(array: &PyArray) -> Result<HostArray, Error> {
 
 /// Copies an object's elements to the host.
 fn copy_to_host(object: &Bound<'_, PyAny>) -> Result<HostArray, Error> {
-    let payload = look(object, Wish::default())?;
-    if payload.device().is_host_readable() {
+    let seen = look(object)?;
+    if seen.device().is_host_readable() {
         // Attached: nobody writes the elements meanwhile who keeps Python's rules.
-        return HostArray::from_dlpack(payload);
+        return HostArray::from_dlpack(seen.into_payload()?);
     }
-    drop(payload);
+    drop(seen);
     let wish = Wish { copy: true, to_host: true, stream: None };
-    let brought = match look(object, wish) {
-        Ok(payload) if payload.device().is_host_readable() => payload,
-        _ => look(&devices::to_host(object)?, Wish::default())?,
+    let brought = match ask(object, wish) {
+        Ok(seen) if seen.device().is_host_readable() => seen,
+        _ => look(&devices::to_host(object)?)?,
     };
-    HostArray::from_dlpack(brought)
+    HostArray::from_dlpack(brought.into_payload()?)
 }
 
 /// Makes an array of a copy of a host array's elements.
@@ -121,7 +121,7 @@ impl Duplicate<Library> for Library {
             if let Some(copy) = devices::copied(&object, array.maker())? {
                 return Ok(PyArray::new(copy, array.maker()));
             }
-            let device = device_of(look(&object, Wish::default())?.device())?;
+            let device = device_of(look(&object)?.device())?;
             place(make::memory::over(py, copy_to_host(&object)?)?, device)
         })
     }

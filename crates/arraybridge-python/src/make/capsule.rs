@@ -13,23 +13,23 @@ use pyo3::types::PyDict;
 
 use crate::attached::Attached;
 use crate::error::raised;
-use crate::read::{LEGACY, VERSIONED};
+use crate::read::{LEGACY, Seen, VERSIONED};
 
 /// Describes an object in main memory, as `seen` has it, for a consumer in Python.
 pub(crate) fn content(
     object: &Bound<'_, PyAny>,
-    seen: &DlpackPayload,
+    seen: &Seen<'_>,
     writable: bool,
 ) -> Result<DlpackPayload, Error> {
-    let (data, offset) = (seen.data(), seen.byte_offset());
-    let (dtype, layout) = (seen.dtype(), seen.layout().clone());
+    let (data, dtype) = (seen.address() as *mut c_void, seen.dtype());
+    let layout = seen.layout().clone();
     // Exclusive says in a capsule that the consumer may write, and nothing else.
     let access = if writable { Access::Exclusive } else { Access::Immutable };
     let owner = Owner::new(Attached::new(object.clone().unbind()));
     // SAFETY: the memory of an array that the owner holds. It is Python's: Rust code reaches it by
-    // copies that it makes attached, and Python code by rules of its own, to which the capsule's
-    // consumer belongs. The payload goes into a capsule and nowhere else.
-    unsafe { DlpackPayload::new(owner, data, offset, dtype, layout, DlpackDevice::CPU, access) }
+    // copies that it makes attached, and Python code by rules of its own, to which the consumer
+    // belongs. The payload goes to that consumer and nowhere else.
+    unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, DlpackDevice::CPU, access) }
 }
 
 /// Makes a capsule of a versioned tensor. Dropped without having been consumed, it releases the

@@ -12,8 +12,9 @@ use pyo3::types::PyType;
 
 use crate::depth::Level;
 use crate::error::raised;
+use crate::numpy::Numpy;
 use crate::once::once;
-use crate::read::{self, Wish, look};
+use crate::read::{self, look};
 use crate::{Maker, dtype};
 
 pub(crate) use named::{unknown, with};
@@ -22,10 +23,12 @@ pub(crate) use named::{unknown, with};
 pub(crate) fn as_numpy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Error> {
     let py = object.py();
     let _level = Level::enter(py)?;
-    // NumPy takes what speaks DLPack alone for a single opaque object.
-    let function = if read::speaks_dlpack_alone(object)? { "from_dlpack" } else { "asarray" };
     let failed = |error| raised(py, "making a NumPy array of an object", error);
-    match numpy(py)?.call_method1(function, (object,)) {
+    // NumPy takes what speaks DLPack alone for a single opaque object.
+    if read::speaks_dlpack_alone(object)? {
+        return numpy(py)?.call_method1("from_dlpack", (object,)).map_err(failed);
+    }
+    match Numpy::get(py)?.asarray(object) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             of_unnamed_dtype(object)?.ok_or_else(|| failed(error))
         }
@@ -40,7 +43,7 @@ fn of_unnamed_dtype<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py,
     if Maker::of(object) != Maker::Torch {
         return Ok(None);
     }
-    let dtype = look(object, Wish::default())?.dtype();
+    let dtype = look(object)?.dtype();
     if !dtype::is_extension(dtype) {
         return Ok(None);
     }

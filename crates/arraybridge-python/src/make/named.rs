@@ -3,13 +3,17 @@
 use arraybridge_core::Error;
 use arraybridge_core::dlpack::DlpackDevice;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 use super::{as_numpy, capsule};
 use crate::dtype;
 use crate::error::raised;
 use crate::library::NAME;
 use crate::maker::Maker;
-use crate::read::{Wish, look};
+use crate::numpy::Numpy;
+use crate::once::once;
+use crate::read::{Table, look};
 
 /// The error for a name that is no maker of arrays.
 pub(crate) fn unknown(name: &str) -> Error {
@@ -37,7 +41,10 @@ pub(crate) fn with<'py>(
     };
     let made = match maker {
         Maker::Numpy => return as_numpy(object),
-        Maker::Torch => call("torch", "from_dlpack", &acceptable(object, maker)?),
+        Maker::Torch => match by_table(object)? {
+            Some(made) => return Ok(made),
+            None => call("torch", "from_dlpack", &acceptable(object, maker)?),
+        },
         Maker::Jax => call("jax.numpy", "from_dlpack", &acceptable(object, maker)?),
         Maker::Tensorflow => call("tensorflow", "convert_to_tensor", object),
         Maker::Cupy => call("cupy", "asarray", object),
@@ -68,7 +75,7 @@ fn acceptable<'py>(object: &Bound<'py, PyAny>, maker: Maker) -> Result<Bound<'py
     let failed = |error| raised(py, "reading a NumPy array's flags", error);
     let flags = object.getattr(pyo3::intern!(py, "flags")).map_err(failed)?;
     let flag = |name| flags.getattr(name).and_then(|flag| flag.extract::<bool>()).map_err(failed);
-    let seen = look(object, Wish::default())?;
+    let seen = look(object)?;
     let takes = match maker {
         // PyTorch would write read-only memory, and ends the process at a negative stride.
         Maker::Torch => {
@@ -82,7 +89,7 @@ fn acceptable<'py>(object: &Bound<'py, PyAny>, maker: Maker) -> Result<Bound<'py
         true => (object.clone(), seen),
         false => {
             let copy = object.call_method0(pyo3::intern!(py, "copy")).map_err(failed)?;
-            let seen = look(&copy, Wish::default())?;
+            let seen = look(&copy)?;
             (copy, seen)
         }
     };
@@ -100,5 +107,24 @@ fn acceptable<'py>(object: &Bound<'py, PyAny>, maker: Maker) -> Result<Bound<'py
 }
 
 fn is_on_host(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
-    Ok(look(object, Wish::default())?.device().is_host_readable())
+    Ok(look(object)?.device().is_host_readable())
+}
+
+/// Gives a NumPy array to PyTorch by the table of functions on its type: in a tenth of the time that
+/// `torch.from_dlpack` takes. `None` for what that has to judge: read-only arrays, dtypes that are
+/// told apart by name, reversed axes, a PyTorch without the table.
+fn by_table<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Error> {
+    static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let Some(array) = Numpy::get(py)?.fields(object.as_borrowed()) else { return Ok(None) };
+    let simple = array.dtype().is_some() && array.strides().iter().all(|&step| step >= 0);
+    if !(simple && array.is_writable()) {
+        return Ok(None);
+    }
+    let find = || Ok(py.import("torch")?.getattr("Tensor")?.cast_into::<PyType>()?.unbind());
+    let Ok(tensor) = once(py, &TENSOR, find) else { return Ok(None) };
+    match Table::of(tensor.bind(py))? {
+        Some(table) => table.import(py, capsule::content(object, &look(object)?, true)?),
+        None => Ok(None),
+    }
 }

@@ -7,11 +7,13 @@ use arraybridge_core::{Access, DType, Error, Layout, Owner};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use smallvec::SmallVec;
 
-use super::attribute;
+use super::{Seen, attribute};
 use crate::attached::Attached;
 use crate::dtype;
 use crate::error::raised;
+use crate::numpy::Numpy;
 
 /// `PyArrayInterface` of NumPy's array interface, version 3.
 #[repr(C)]
@@ -31,11 +33,26 @@ struct ArrayStruct {
 /// The most axes that NumPy has ever allowed.
 const MOST_AXES: usize = 64;
 
+/// Axes that are read without allocation.
+const AXES: usize = 4;
+
 /// The bytes are in the machine's order.
 const NOT_SWAPPED: c_int = 0x200;
 
+/// Looks into an object that is exactly a NumPy array; `None` for any other, and for dtypes that are
+/// told apart by name.
+pub(super) fn of_array<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Seen<'py>>, Error> {
+    let Some(array) = Numpy::get(object.py())?.fields(object.as_borrowed()) else {
+        return Ok(None);
+    };
+    let Some(dtype) = array.dtype() else { return Ok(None) };
+    let layout = layout(array.lengths(), Some(array.strides()), dtype)?;
+    let keeper = (object.clone(), None);
+    Seen::of_object(keeper, array.data(), dtype, layout, DlpackDevice::CPU).map(Some)
+}
+
 /// Describes an object by `__array_struct__`; `None` if it has none.
-pub(super) fn of_struct(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayload>, Error> {
+pub(super) fn of_struct<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Seen<'py>>, Error> {
     let py = object.py();
     let Some(capsule) = attribute(object, pyo3::intern!(py, "__array_struct__"))? else {
         return Ok(None);
@@ -88,8 +105,8 @@ pub(super) fn of_struct(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayloa
     };
     let layout = layout(lengths, steps, dtype)?;
     // What makes its structure for each reader (NumPy's scalars) has the memory in the capsule.
-    let owner = Owner::new(Attached::new((capsule.unbind(), object.clone().unbind())));
-    payload(owner, told.data, dtype, layout, DlpackDevice::CPU).map(Some)
+    let keeper = (object.clone(), Some(capsule));
+    Seen::of_object(keeper, told.data, dtype, layout, DlpackDevice::CPU).map(Some)
 }
 
 /// Returns the dtype of an extension package by the name of its `dtype`.
@@ -107,7 +124,7 @@ fn named_dtype(object: &Bound<'_, PyAny>, size: usize) -> Result<DType, Error> {
 
 /// Describes an object by `__array_interface__` or `__cuda_array_interface__`; `None` if it has
 /// neither.
-pub(super) fn of_object(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayload>, Error> {
+pub(super) fn of_object<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Seen<'py>>, Error> {
     let py = object.py();
     if let Some(told) = attribute(object, pyo3::intern!(py, "__array_interface__"))? {
         return of_dictionary(object, &told, DlpackDevice::CPU).map(Some);
@@ -119,11 +136,11 @@ pub(super) fn of_object(object: &Bound<'_, PyAny>) -> Result<Option<DlpackPayloa
     Ok(None)
 }
 
-fn of_dictionary(
-    object: &Bound<'_, PyAny>,
-    told: &Bound<'_, PyAny>,
+fn of_dictionary<'py>(
+    object: &Bound<'py, PyAny>,
+    told: &Bound<'py, PyAny>,
     device: DlpackDevice,
-) -> Result<DlpackPayload, Error> {
+) -> Result<Seen<'py>, Error> {
     let py = object.py();
     let failed = |error| raised(py, "reading an array interface", error);
     let told = told.cast::<PyDict>().map_err(|error| failed(error.into()))?;
@@ -152,10 +169,10 @@ fn of_dictionary(
             let (address, _read_only): (usize, Bound<'_, PyAny>) = data
                 .extract()
                 .map_err(|_| refuse("data", "only an address is understood, with a flag"))?;
-            let owner = Owner::new(Attached::new((told.clone().unbind(), object.clone().unbind())));
-            payload(owner, address as *mut c_void, dtype, layout, device)
+            let keeper = (object.clone(), Some(told.clone().into_any()));
+            Seen::of_object(keeper, address as *mut c_void, dtype, layout, device)
         }
-        _ => of_buffer(object, offset, dtype, layout),
+        _ => of_buffer(object, offset, dtype, layout).map(Seen::of_export),
     }
 }
 
@@ -185,7 +202,7 @@ fn of_buffer(
 /// Makes a layout of lengths and of strides in bytes.
 fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<Layout, Error> {
     let lengths = shape.iter().map(|&length| usize::try_from(length));
-    let lengths: Vec<usize> =
+    let lengths: SmallVec<[usize; AXES]> =
         lengths.collect::<Result<_, _>>().map_err(|_| refuse("shape", "a length is negative"))?;
     let Some(strides) = strides else { return Layout::row_major(&lengths) };
     if strides.len() != lengths.len() {
@@ -194,7 +211,7 @@ fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<La
     let size = dtype.size() as isize;
     // Strides of axes that are never stepped along carry no meaning, whatever they are.
     let unused = lengths.contains(&0);
-    let steps: Option<Vec<isize>> = strides
+    let steps: Option<SmallVec<[isize; AXES]>> = strides
         .iter()
         .zip(&lengths)
         .map(|(&bytes, &length)| match bytes % size {
@@ -210,31 +227,6 @@ fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<La
         )
     })?;
     Layout::new(&lengths, &steps)
-}
-
-/// Makes a payload of memory that its owner, the object and what it told, keeps.
-fn payload(
-    owner: Owner,
-    data: *mut c_void,
-    dtype: DType,
-    layout: Layout,
-    device: DlpackDevice,
-) -> Result<DlpackPayload, Error> {
-    inside_address_space(data as usize, &layout, dtype)?;
-    // SAFETY: the interface promises this memory for as long as the object and the capsule live,
-    // which the owner holds; this thread is attached, so that nobody else writes the elements while
-    // they are copied here, unless somebody breaks Python's own rule.
-    unsafe { DlpackPayload::new(owner, data, 0, dtype, layout, device, Access::SharedMutable) }
-}
-
-/// Refuses a layout that, from this address, leaves the address space.
-fn inside_address_space(address: usize, layout: &Layout, dtype: DType) -> Result<(), Error> {
-    let span = layout.byte_span(dtype)?;
-    let inside = |edge: isize| address.checked_add_signed(edge).is_some();
-    if layout.is_empty() || (inside(span.start) && inside(span.end)) {
-        return Ok(());
-    }
-    Err(refuse("data", "the elements leave the address space"))
 }
 
 fn refuse(field: &'static str, message: &str) -> Error {

@@ -5,9 +5,10 @@ mod dlpack;
 mod exchange_api;
 mod interface;
 mod refuse;
+mod seen;
 
 use arraybridge_core::Error;
-use arraybridge_core::dlpack::{DlpackPayload, DlpackStream};
+use arraybridge_core::dlpack::DlpackStream;
 use pyo3::prelude::*;
 
 use crate::depth::Level;
@@ -15,6 +16,8 @@ use crate::error::raised;
 use crate::make;
 
 pub(crate) use capsule::{LEGACY, VERSIONED};
+pub(crate) use exchange_api::Table;
+pub(crate) use seen::Seen;
 
 /// What is asked of a producer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,32 +66,48 @@ pub(crate) fn speaks_dlpack_alone(object: &Bound<'_, PyAny>) -> Result<bool, Err
     Ok(unsafe { pyo3::ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0)
 }
 
-/// Describes an object's memory and keeps it there. Others may write it at any time, which is what
-/// the payload's access says.
+/// Looks at an object's memory, which is kept there.
 ///
-/// The protocols are tried in this order: for NumPy's arrays the array interface's C structure
-/// (its DLPack refuses read-only arrays to consumers that do not ask for 1.0, and costs more); the
-/// C exchange API of DLPack 1.3 on the type; `__dlpack__`; the array interfaces; `__array__`.
-pub(crate) fn look(object: &Bound<'_, PyAny>, wish: Wish) -> Result<DlpackPayload, Error> {
+/// The protocols are tried in this order: what NumPy's arrays have in them (its DLPack refuses
+/// read-only arrays to consumers that do not ask for 1.0, and costs more); the C exchange API of
+/// DLPack 1.3 on the type; the array interface's C structure; `__dlpack__`; the array interfaces;
+/// `__array__`.
+pub(crate) fn look<'py>(object: &Bound<'py, PyAny>) -> Result<Seen<'py>, Error> {
+    if let Some(seen) = interface::of_array(object)? {
+        return Ok(seen);
+    }
     let _level = Level::enter(object.py())?;
     refuse::more_than_its_memory(object)?;
-    let plain = !wish.copy && !wish.to_host;
-    if plain && let Some(payload) = interface::of_struct(object)? {
-        return Ok(payload);
+    if let Some(seen) = exchange_api::export(object)? {
+        return Ok(seen);
     }
-    if plain
-        && wish.stream.is_none()
-        && let Some(payload) = exchange_api::export(object)?
-    {
-        return Ok(payload);
+    if let Some(seen) = exchange_api::export(object)? {
+        return Ok(seen);
     }
+    if let Some(seen) = interface::of_struct(object)? {
+        return Ok(seen);
+    }
+    by_methods(object, Wish::default())
+}
+
+/// Looks at an object's memory, or that of a copy, as it is wished.
+pub(crate) fn ask<'py>(object: &Bound<'py, PyAny>, wish: Wish) -> Result<Seen<'py>, Error> {
+    let _level = Level::enter(object.py())?;
+    refuse::more_than_its_memory(object)?;
+    by_methods(object, wish)
+}
+
+fn by_methods<'py>(object: &Bound<'py, PyAny>, wish: Wish) -> Result<Seen<'py>, Error> {
     if let Some(payload) = dlpack::export(object, wish)? {
-        return Ok(payload);
+        return Ok(Seen::of_export(payload));
     }
-    if let Some(payload) = interface::of_object(object)? {
-        return Ok(payload);
+    if let Some(seen) = interface::of_object(object)? {
+        return Ok(seen);
     }
     let array = make::as_numpy(object)?;
+    if let Some(seen) = interface::of_array(&array)? {
+        return Ok(seen);
+    }
     interface::of_struct(&array)?.ok_or_else(|| Error::InvalidPayload {
         field: "object",
         message: format!("`{}` is no array", object.get_type()),
@@ -100,7 +119,7 @@ pub(crate) fn address(object: &Bound<'_, PyAny>) -> Result<Option<usize>, Error>
     let seen = match interface::of_struct(object)? {
         Some(seen) => Some(seen),
         None => match dlpack::export(object, Wish::default())? {
-            Some(seen) => Some(seen),
+            Some(payload) => Some(Seen::of_export(payload)),
             None => interface::of_object(object)?,
         },
     };
