@@ -32,7 +32,9 @@ impl PyArray {
         let taken = match maker {
             // A scalar has no memory of its own to share: it makes an array for each reader.
             Maker::Other if make::is_scalar(object)? => make::as_numpy(object)?,
-            Maker::Other if !read::speaks(object)? => make::from_sequence(object)?,
+            // Not all that the other libraries make are arrays.
+            Maker::Numpy => return Ok(PyArray::new(object.clone(), maker)),
+            _ if !read::speaks(object)? => make::from_sequence(object)?,
             _ => return Ok(PyArray::new(object.clone(), maker)),
         };
         Ok(PyArray::new(taken, Maker::Numpy))

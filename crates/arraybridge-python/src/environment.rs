@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 /// Names a virtual environment to take packages from.
 const VARIABLE: &str = "ARRAYBRIDGE_PYTHON";
@@ -24,12 +25,19 @@ pub(crate) fn add(py: Python<'_>) -> PyResult<()> {
     let site = py.import("site")?;
     for folder in candidates() {
         if let Some(packages) = packages(py, &folder) {
-            site.call_method1("addsitedir", (packages,))?;
-            // `addsitedir` appends; what the user chose comes before what the system has.
-            let sys_path = py.import("sys")?.getattr("path")?;
-            let added = sys_path.call_method0("pop")?;
-            sys_path.call_method1("insert", (0, added))?;
-            return Ok(());
+            let path = py.import("sys")?.getattr("path")?.cast_into::<PyList>()?;
+            // What the user chose comes before what the system has, and `addsitedir` appends: the
+            // folder, unless it is there already, and what its `.pth` files name.
+            let packages = py.import("os.path")?.call_method1("abspath", (packages,))?;
+            let before = path.len();
+            site.call_method1("addsitedir", (&packages,))?;
+            let added = path.get_slice(before, path.len());
+            path.del_slice(before, path.len())?;
+            if !added.contains(&packages)? {
+                path.call_method1("remove", (&packages,)).ok();
+                added.insert(0, &packages)?;
+            }
+            return path.set_slice(0, 0, &added);
         }
     }
     Ok(())

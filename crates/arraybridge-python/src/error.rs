@@ -53,7 +53,7 @@ pub(crate) fn raised(py: Python<'_>, operation: &'static str, exception: PyErr) 
 
 /// Returns the exception that Python code expects for an error, with its text.
 ///
-/// `MemoryError`, `TypeError` for dtypes and libraries, `BufferError` for memory that cannot be
+/// `MemoryError`, `TypeError` for what is no array, dtypes and libraries, `BufferError` for memory that cannot be
 /// shared, `ValueError` for arguments, shapes, devices and names, `NotImplementedError`, and
 /// otherwise `RuntimeError`. An exception that Python code raised is raised again itself.
 pub fn exception(error: impl Into<Error>) -> PyErr {
@@ -68,7 +68,9 @@ pub fn exception(error: impl Into<Error>) -> PyErr {
         return PyMemoryError::new_err(text(&error));
     }
     let new = match &error {
-        Error::DtypeUnsupported { .. }
+        // What is no array.
+        Error::InvalidPayload { field: "object", .. }
+        | Error::DtypeUnsupported { .. }
         | Error::DtypeMismatch { .. }
         | Error::WrongLibrary { .. } => PyTypeError::new_err::<String>,
         Error::WouldCopy { .. } | Error::Shared { .. } | Error::InvalidPayload { .. } => {

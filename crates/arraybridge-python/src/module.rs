@@ -20,8 +20,9 @@ use {arraybridge_cuda as _, arraybridge_ndarray as _, arraybridge_xla as _};
 
 /// Converts an array object of any Python library, or an `Array`, to a library on a device.
 ///
-/// `copy=False` refuses to copy elements. Python code that calls this holds the object, so most are
-/// copied once; an `Array` is shared where neither library ever writes.
+/// `copy=False` refuses to copy elements; with `copy=True` no write to the object shows in the array,
+/// nor the other way round, also between Python's libraries. Python code that calls this holds the
+/// object, so most are copied once; an `Array` is shared where neither library ever writes.
 #[pyfunction]
 #[pyo3(signature = (object, library, device = "host", *, copy = None))]
 fn convert(
@@ -38,7 +39,12 @@ fn convert(
     let device: Device = device.parse().map_err(exception)?;
     let policy = if copy == Some(false) { CopyPolicy::Never } else { CopyPolicy::Allow };
     let array = AnyArray::of::<PyLibrary>(PyArray::from_object(object).map_err(exception)?);
-    let made = py.detach(|| target.place(array, device, policy));
+    let made = py.detach(|| {
+        // Between Python's libraries nothing else copies.
+        let shares = target.library().is::<PyLibrary>();
+        let array = if copy == Some(true) && shares { array.duplicate()? } else { array };
+        target.place(array, device, policy)
+    });
     made.and_then(Array::new).map_err(exception)
 }
 

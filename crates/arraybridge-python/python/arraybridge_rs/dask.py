@@ -23,8 +23,12 @@ __all__ = ["chunks", "convert", "stack"]
 def convert(lazy: da.Array, library: str, device: str = "host") -> da.Array:
     """Makes a lazy dask array whose chunks are converted as they are computed.
 
-    Each worker has one chunk in flight. Computing a single chunk gives an ``Array``; computing
-    several joins them, which NumPy does in main memory.
+    Each worker has one chunk in flight. Computing gives an ``Array``: of several chunks, NumPy joins
+    them in main memory.
+
+    What dask does by NumPy's functions and by indices runs on the chunks as they are. What it does
+    by methods of NumPy's arrays (``mean``, ``reshape``, ``astype``, ``dot``) does not; make NumPy
+    arrays of the chunks for that, which share their memory: ``lazy.map_blocks(numpy.asarray)``.
     """
     return lazy.map_blocks(
         convert_one, library, device, dtype=lazy.dtype, meta=np.empty((0,) * lazy.ndim, lazy.dtype)

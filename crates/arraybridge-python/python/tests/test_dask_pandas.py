@@ -62,3 +62,26 @@ def test_lazy_conversion_and_stacks(package):
         stack([planes[0], ab.convert(np.ones(2), "ndarray")])
     with pytest.raises(ValueError):
         stack([])
+
+
+def test_lazy_arrays_of_converted_chunks_are_computed_with(package):
+    da = package("dask.array")
+    from arraybridge_rs.dask import convert
+
+    plain = np.arange(24.0).reshape(4, 6)
+    lazy = convert(da.from_array(plain, chunks=(2, 3)), "ndarray")
+    for work in (
+        lambda array: array + 1,
+        lambda array: array[1:3, ::2],
+        lambda array: array[[0, 3]],
+        lambda array: array.T,
+        lambda array: array.sum(),
+        lambda array: array.max(axis=1),
+        lambda array: array.rechunk(4) if hasattr(array, "rechunk") else array,
+        lambda array: np.exp(array).sum(axis=0),
+    ):
+        made = work(lazy).compute()
+        assert isinstance(made, ab.Array)
+        np.testing.assert_allclose(np.asarray(made), work(plain))
+    np.testing.assert_allclose(lazy.map_blocks(np.asarray).mean(axis=0).compute(), plain.mean(axis=0))
+    assert np.asarray(lazy.compute(scheduler="processes", num_workers=1)).shape == (4, 6)

@@ -176,7 +176,7 @@ def test_errors_are_of_pythons_types():
         ab.convert(np.array(["a"], dtype=object), "ndarray")
     with pytest.raises(BufferError, match="byte order"):
         ab.convert(np.ones(3, ">f4"), "ndarray")
-    with pytest.raises(BufferError, match="speaks neither"):
+    with pytest.raises(TypeError, match="speaks neither"):
         ab.convert(3.5, "ndarray")
     with pytest.raises(TypeError, match="array of ndarray"):
         array.unwrap()

@@ -1,5 +1,9 @@
 """Objects of other libraries: what is read of them, and what is refused rather than changed."""
 
+import ctypes
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from conftest import NUMPY_2
@@ -181,3 +185,101 @@ def test_functions_are_known_by_what_they_are_and_not_by_name():
     assert array.__array_ufunc__(Named(), "reduce", array) == "theirs"
 
     assert array.__array_function__(max, (ab.Array,), (array[0],), {}) == 5
+
+
+def test_copies_that_are_asked_for_are_made():
+    plain = np.zeros(3)
+    for target in ("python", "python:numpy"):
+        assert np.shares_memory(np.asarray(ab.convert(plain, target)), plain)
+        copy = ab.convert(plain, target, copy=True)
+        np.asarray(copy)[0] = 1
+        assert plain[0] == 0
+    array = ab.convert(plain, "ndarray")
+    for target in ("python", "ndarray"):
+        copy = array.to(target, copy=True)
+        np.asarray(copy)[0] = 1
+        assert np.asarray(array)[0] == 0
+
+
+def test_what_is_no_array_is_a_type_error(package):
+    for value in (3.5, object(), np.dtype("f4"), None, "text"):
+        with pytest.raises(TypeError, match="speaks neither"):
+            ab.Array(value)
+    torch = package("torch")
+    with pytest.raises(TypeError, match="speaks neither"):
+        ab.Array(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("library", ["ndarray", "python"])
+def test_bfloat16_is_given(package, name, library):
+    ml_dtypes = package("ml_dtypes")
+    package(name)
+    plain = np.arange(4).astype(ml_dtypes.bfloat16)
+    theirs = ab.convert(plain, library).give(name)
+    assert "bfloat16" in str(theirs.dtype)
+    assert np.asarray(ab.convert(theirs, "ndarray")).astype("f4").tolist() == [0, 1, 2, 3]
+
+
+class OnADevice:
+    """A producer on a device, which is in fact main memory, and what it was asked."""
+
+    def __init__(self, device):
+        self.device, self.asked = device, []
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        self.asked.append({name: value for name, value in asked.items() if value is not None})
+        capsule = ab.convert(np.arange(3.0), "ndarray").__dlpack__(max_version=(1, 0))
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        device = ctypes.c_int32 * 2
+        # Behind the version, the context, the deleter, the flags and the address.
+        place = device.from_address(pointer_of(capsule, b"dltensor_versioned") + 40)
+        place[:] = dl_device or self.device
+        return capsule
+
+
+@pytest.mark.parametrize("kind", [2, 13, 10])
+def test_an_object_on_a_device_is_asked_for_its_own_capsule(kind):
+    source = OnADevice((kind, 1))
+    array = ab.Array(source)
+    assert array.device == "accelerator:1" and array.__dlpack_device__() == (kind, 1)
+    del source.asked[:]
+    array.__dlpack__()
+    array.__dlpack__(stream=7, max_version=(1, 2), copy=False)
+    array.__dlpack__(dl_device=(1, 0), copy=True)
+    given = [{}, {"stream": 7, "max_version": (1, 2), "copy": False}, {"dl_device": (1, 0), "copy": True}]
+    assert [asked for asked in source.asked if asked != {"max_version": (1, 3)}] == given
+
+
+@pytest.mark.parametrize("kind", [2, 3, 13])
+def test_memory_that_a_device_shares_is_brought_by_its_library(kind):
+    source = OnADevice((kind, 0))
+    array = ab.convert(source, "ndarray")
+    assert np.asarray(array).tolist() == [0, 1, 2]
+    assert {"dl_device": (1, 0), "copy": True, "max_version": (1, 3)} in source.asked
+
+
+def test_accelerators_are_those_of_any_library_that_sees_some():
+    code = """
+import sys, types
+def module(name, **attributes):
+    made = types.ModuleType(name)
+    vars(made).update(attributes)
+    sys.modules[name] = made
+space = types.SimpleNamespace
+module("torch", cuda=space(device_count=lambda: 0, empty_cache=lambda: None))
+module("cupy", cuda=space(runtime=space(getDeviceCount=lambda: 2)))
+import arraybridge_rs as ab
+assert ab.libraries()["python"]["devices"] == ["host", "accelerator:0", "accelerator:1"], ab.libraries()
+module("torch")
+assert len(ab.libraries()["python"]["devices"]) == 3
+module("torch", cuda=space(device_count=lambda: 3))
+assert len(ab.libraries()["python"]["devices"]) == 4
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()

@@ -4,6 +4,7 @@ use arraybridge_core::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use arraybridge_core::{AnyArray, CopyPolicy};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::Array;
 use crate::make::capsule;
@@ -13,7 +14,8 @@ use crate::{Maker, exception, outside};
 #[pymethods]
 impl Array {
     /// DLPack's capsule: over the same memory of an array on the host, with the elements shared as
-    /// Python's libraries share them. An array elsewhere is copied on its device.
+    /// Python's libraries share them. An array elsewhere is copied on its device, but for an object of
+    /// a Python library, which is asked itself.
     ///
     /// `max_version` of 1.0 or more brings the versioned form.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
@@ -26,6 +28,21 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let device = self.dlpack_device(py)?;
+        if self.home.maker.is_some() && device != DlpackDevice::CPU {
+            let object = self.unwrap(py)?;
+            let arguments = PyDict::new(py);
+            arguments.set_item("stream", stream)?;
+            arguments.set_item("max_version", max_version)?;
+            arguments.set_item("dl_device", dl_device)?;
+            arguments.set_item("copy", copy)?;
+            for (name, value) in arguments.copy()?.iter() {
+                // Older libraries know some of them, and none of them need be said.
+                if value.is_none() {
+                    arguments.del_item(name)?;
+                }
+            }
+            return object.call_method(pyo3::intern!(py, "__dlpack__"), (), Some(&arguments));
+        }
         let wanted = match dl_device {
             Some((kind, device_id)) => {
                 let device_type = kind.call_method0("__int__")?.extract()?;

@@ -23,7 +23,7 @@ impl Target {
         }
     }
 
-    fn library(&self) -> Library {
+    pub(crate) fn library(&self) -> Library {
         match self {
             Target::Library(library) => *library,
             Target::Python(_) => Library::of::<PyLibrary>(),
@@ -124,7 +124,8 @@ impl Array {
     /// Makes an array of another library, on a device. This one stays as it is: memory is shared
     /// where neither library ever writes it, and else copied.
     ///
-    /// `copy=False` refuses to copy elements.
+    /// `copy=False` refuses to copy elements. No write to one ever shows in the other, with or without
+    /// `copy=True`: what is shared is copied before Python code can write it.
     #[pyo3(signature = (library, device = "host", *, copy = None))]
     pub(crate) fn to(
         &self,

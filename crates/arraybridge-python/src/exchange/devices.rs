@@ -23,7 +23,8 @@ pub(crate) fn devices() -> Result<Vec<Device>, Error> {
     }
     interpreter::attach(|py| {
         let mut devices = vec![HOST];
-        let count = accelerators(py).map_err(|error| raised(py, "counting devices", error))?;
+        let found = accelerators(py).map_err(|error| raised(py, "counting devices", error))?;
+        let count = found.iter().map(|(_, _, count)| *count).max().unwrap_or(0);
         devices.extend((0..count).map(Device::Accelerator));
         Ok(devices)
     })
@@ -35,16 +36,26 @@ fn imported<'py>(py: Python<'py>, module: &str) -> PyResult<Option<Bound<'py, Py
     Ok((!found.is_none()).then_some(found))
 }
 
-fn accelerators(py: Python<'_>) -> PyResult<u32> {
-    if let Some(torch) = imported(py, "torch")? {
-        return torch.getattr("cuda")?.call_method0("device_count")?.extract();
+/// Returns the libraries with accelerators that have been imported, PyTorch first, and how many each
+/// sees. One that is being imported is not there yet.
+fn accelerators(py: Python<'_>) -> PyResult<Vec<(Maker, Bound<'_, PyAny>, u32)>> {
+    let mut found = Vec::new();
+    if let Some(torch) = imported(py, "torch")?
+        && let Some(cuda) = torch.getattr_opt("cuda")?
+        && let Some(count) = cuda.getattr_opt("device_count")?
+    {
+        found.push((Maker::Torch, torch, count.call0()?.extract()?));
     }
-    if let Some(cupy) = imported(py, "cupy")? {
-        let count = cupy.getattr("cuda")?.getattr("runtime")?.call_method0("getDeviceCount");
+    if let Some(cupy) = imported(py, "cupy")?
+        && let Some(cuda) = cupy.getattr_opt("cuda")?
+        && let Some(runtime) = cuda.getattr_opt("runtime")?
+    {
         // Without a driver it raises.
-        return count.map_or(Ok(0), |count| count.extract());
+        let count = runtime.call_method0("getDeviceCount");
+        found.push((Maker::Cupy, cupy, count.map_or(Ok(0), |count| count.extract())?));
     }
-    Ok(0)
+    found.retain(|(_, _, count)| *count > 0);
+    Ok(found)
 }
 
 /// Brings an object's elements to main memory by its own library's method.
@@ -75,19 +86,20 @@ pub(super) fn copied<'py>(
 pub(super) fn send(object: &Bound<'_, PyAny>, index: u32) -> Result<PyArray, Error> {
     let py = object.py();
     let sent = || -> PyResult<Option<(Bound<'_, PyAny>, Maker)>> {
-        if let Some(torch) = imported(py, "torch")? {
-            let tensor = torch.call_method1("from_numpy", (object,))?;
+        let sees = |found: &(Maker, Bound<'_, PyAny>, u32)| found.2 > index;
+        let Some((maker, module, _)) = accelerators(py)?.into_iter().find(sees) else {
+            return Ok(None);
+        };
+        if maker == Maker::Torch {
+            let tensor = module.call_method1("from_numpy", (object,))?;
             let tensor = tensor.call_method1("to", (format!("cuda:{index}"),))?;
-            return Ok(Some((tensor, Maker::Torch)));
+            return Ok(Some((tensor, maker)));
         }
-        if let Some(cupy) = imported(py, "cupy")? {
-            let device = cupy.getattr("cuda")?.getattr("Device")?.call1((index,))?;
-            device.call_method0("__enter__")?;
-            let array = cupy.call_method1("asarray", (object,));
-            device.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
-            return Ok(Some((array?, Maker::Cupy)));
-        }
-        Ok(None)
+        let device = module.getattr("cuda")?.getattr("Device")?.call1((index,))?;
+        device.call_method0("__enter__")?;
+        let array = module.call_method1("asarray", (object,));
+        device.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
+        Ok(Some((array?, maker)))
     };
     let sent = sent().map_err(|error| raised(py, "sending an array to an accelerator", error))?;
     let (made, maker) = sent.ok_or(Error::DeviceUnavailable {
@@ -102,14 +114,13 @@ pub(super) fn send(object: &Bound<'_, PyAny>, index: u32) -> Result<PyArray, Err
 pub(super) fn import(py: Python<'_>, payload: DlpackPayload) -> Result<PyArray, Obstacle> {
     let failed = |error| raised(py, "importing an accelerator's array", error);
     let device = payload.device();
-    for (module, maker) in [("torch", Maker::Torch), ("cupy", Maker::Cupy)] {
-        if let Some(module) = imported(py, module).map_err(failed)? {
-            let capsule = make::capsule::versioned(py, payload)?;
-            let carrier = make::capsule::Carrier::new(capsule, device);
-            let carrier = Bound::new(py, carrier).map_err(failed)?;
-            let made = module.call_method1("from_dlpack", (carrier,)).map_err(failed)?;
-            return Ok(PyArray::new(made, maker));
-        }
+    let found = accelerators(py).map_err(failed)?;
+    if let Some((maker, module, _)) = found.into_iter().next() {
+        let capsule = make::capsule::versioned(py, payload)?;
+        let carrier = make::capsule::Carrier::new(capsule, device);
+        let carrier = Bound::new(py, carrier).map_err(failed)?;
+        let made = module.call_method1("from_dlpack", (carrier,)).map_err(failed)?;
+        return Ok(PyArray::new(made, maker));
     }
     let note = "no Python library with accelerators has been imported";
     Err(Decline::new(DeclineReason::Device).note(note).into())
@@ -147,12 +158,14 @@ impl Accelerator for Library {
         }
         interpreter::attach(|py| {
             let release = || -> PyResult<()> {
-                if let Some(torch) = imported(py, "torch")? {
-                    torch.getattr("cuda")?.call_method0("empty_cache")?;
-                }
-                if let Some(cupy) = imported(py, "cupy")? {
-                    cupy.call_method0("get_default_memory_pool")?
-                        .call_method0("free_all_blocks")?;
+                for (maker, module, _) in accelerators(py)? {
+                    if maker == Maker::Torch {
+                        module.getattr("cuda")?.call_method0("empty_cache")?;
+                    } else {
+                        module
+                            .call_method0("get_default_memory_pool")?
+                            .call_method0("free_all_blocks")?;
+                    }
                 }
                 Ok(())
             };

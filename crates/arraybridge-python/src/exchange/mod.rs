@@ -79,11 +79,13 @@ pub(crate) fn download(array: &PyArray) -> Result<HostArray, Error> {
 /// Copies an object's elements to the host.
 fn copy_to_host(object: &Bound<'_, PyAny>) -> Result<HostArray, Error> {
     let seen = look(object)?;
-    if seen.device().is_host_readable() {
+    if seen.device() == DlpackDevice::CPU {
         // Attached: nobody writes the elements meanwhile who keeps Python's rules.
         return HostArray::from_dlpack(seen.into_payload()?);
     }
     drop(seen);
+    // Also of memory that an accelerator shares with the host: only its library knows when the work is
+    // done that is queued on it.
     let wish = Wish { copy: true, to_host: true, stream: None };
     let brought = match ask(object, wish) {
         Ok(seen) if seen.device().is_host_readable() => seen,

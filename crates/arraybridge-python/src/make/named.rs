@@ -2,6 +2,7 @@
 
 use arraybridge_core::Error;
 use arraybridge_core::dlpack::DlpackDevice;
+use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -51,7 +52,11 @@ pub(crate) fn with<'py>(
         _ => return Err(unknown(maker.name())),
     };
     made.map_err(|error| {
-        if error.is_instance_of::<pyo3::exceptions::PyModuleNotFoundError>(py) {
+        // Not one of the modules that it needs itself.
+        let missing = error.value(py).getattr("name").and_then(|name| name.extract::<String>());
+        if error.is_instance_of::<PyModuleNotFoundError>(py)
+            && missing.is_ok_and(|missing| missing == maker.name())
+        {
             return Error::Unsupported {
                 library: NAME,
                 operation: "making an array of a Python library that is not installed",

@@ -12,6 +12,10 @@ use crate::error::raised;
 /// The newest version that is understood.
 const MAX_VERSION: (u32, u32) = (1, 3);
 
+/// CUDA's devices and its managed memory, whose streams are spoken of here: the numbers of the default
+/// ones are others elsewhere.
+const CUDA: [u32; 2] = [2, 13];
+
 /// Exports an object through `__dlpack__`; `None` if it has no such method, or cannot do what is
 /// wished.
 pub(super) fn export(
@@ -38,7 +42,7 @@ pub(super) fn export(
     }
     if wish.to_host && device != DlpackDevice::CPU {
         set("dl_device", (1, 0).into_pyobject(py).map_err(failed)?.into_any()).map_err(failed)?;
-    } else if device != DlpackDevice::CPU
+    } else if CUDA.contains(&device.device_type)
         && let Some(stream) = stream_value(wish.stream)
     {
         set("stream", stream.into_pyobject(py).map_err(|error| failed(error.into()))?.into_any())
@@ -109,7 +113,7 @@ fn unknown_keyword(
     Ok(named.or(names.last()).cloned())
 }
 
-/// Returns the value of `stream` on CUDA devices: none lets the producer finish its work first.
+/// Returns the value of `stream` on CUDA devices; none stands for the legacy default stream.
 fn stream_value(stream: Option<DlpackStream>) -> Option<i64> {
     match stream? {
         DlpackStream::NoSynchronisation => Some(-1),
