@@ -359,6 +359,28 @@ fn cells_read_where_the_elements_are_and_see_what_python_writes() {
 }
 
 #[test]
+fn torch_gets_no_memory_that_its_owner_never_changes() {
+    if !common::python() || !common::has("torch") {
+        return;
+    }
+    let made = "import numpy as np
+held = np.arange(3.0)
+held.flags.writeable = False
+class Kept:
+  held = held
+  def __dlpack__(self, *, max_version=None, **others): return held.__dlpack__(max_version=max_version)
+  def __dlpack_device__(self): return (1, 0)
+made = Kept()";
+    Python::attach(|py| {
+        let object = run(py, made);
+        let tensor = PyArray::from_object(&object).unwrap().into_maker("torch").unwrap();
+        tensor.object(py).call_method1("fill_", (9,)).unwrap();
+        let held: Vec<f64> = object.getattr("held").unwrap().extract().unwrap();
+        assert_eq!(held, [0.0, 1.0, 2.0]);
+    });
+}
+
+#[test]
 fn memory_lives_as_long_as_what_told_of_it() {
     if !common::python() {
         return;

@@ -42,10 +42,18 @@ pub(crate) fn with<'py>(
     };
     let made = match maker {
         Maker::Numpy => return as_numpy(object),
-        Maker::Torch => match by_table(object)? {
-            Some(made) => return Ok(made),
-            None => call("torch", "from_dlpack", &acceptable(object, maker)?),
-        },
+        Maker::Torch => {
+            if let Some(made) = by_table(object)? {
+                return Ok(made);
+            }
+            let given = acceptable(object, maker)?;
+            let tensor = call("torch", "from_dlpack", &given);
+            // PyTorch writes what it takes, whatever flags say, so it keeps no memory of objects that
+            // may be read-only.
+            let writable = [Maker::Numpy, Maker::Torch, Maker::Cupy].contains(&Maker::of(object));
+            let own = writable || !given.is(object);
+            if own { tensor } else { tensor.and_then(|tensor| tensor.call_method0("clone")) }
+        }
         Maker::Jax => call("jax.numpy", "from_dlpack", &acceptable(object, maker)?),
         Maker::Tensorflow => call("tensorflow", "convert_to_tensor", object),
         Maker::Cupy => call("cupy", "asarray", object),
