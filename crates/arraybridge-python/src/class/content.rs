@@ -41,7 +41,7 @@ enum State {
 /// Who works with the array.
 struct Use {
     by: ThreadId,
-    /// How often the process had forked.
+    /// In which process.
     forks: u64,
     over: Option<Arc<Over>>,
 }
@@ -148,7 +148,10 @@ impl Drop for Taken<'_> {
     fn drop(&mut self) {
         let state = self.array.take().map_or(State::Lost, State::Free);
         let before = std::mem::replace(&mut self.from.lock().state, state);
-        if let State::InUse(Use { over: Some(over), .. }) = before {
+        if let State::InUse(Use { over: Some(over), forks, .. }) = before
+            && forks == FORKS.load(Ordering::Relaxed)
+        {
+            // In a child that was forked meanwhile there is nobody to tell.
             over.tell();
         }
     }
@@ -172,9 +175,11 @@ fn forked() -> PyErr {
     )
 }
 
-/// Returns how often this process, or one that it is a fork of, has forked.
+/// How many forks lie between this process and the first one.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many forks lie between this process and the first one, which is counted from here on.
 fn forks(py: Python<'_>) -> u64 {
-    static FORKS: AtomicU64 = AtomicU64::new(0);
     static WATCHED: PyOnceLock<bool> = PyOnceLock::new();
     let watch = || -> PyResult<()> {
         let count = |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
