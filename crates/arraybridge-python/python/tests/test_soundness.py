@@ -370,3 +370,28 @@ def test_an_array_that_its_own_object_holds_is_collected():
     del holder
     gc.collect()
     assert watch() is None
+
+
+def test_nothing_gets_at_an_array_between_the_parts_of_the_proof():
+    # Tools replace `__import__` by Python code, which runs wherever a module is looked for.
+    run("""
+import builtins, weakref
+original, armed = builtins.__import__, False
+def replaced(*arguments, **keywords):
+    global left, strong, weak
+    if armed and weak is not None:
+        if left == 0: strong = weak(); weak = None
+        left -= 1
+    return original(*arguments, **keywords)
+builtins.__import__ = replaced
+for left in range(12):
+    array = ab.convert(np.arange(1000.0), "ndarray")
+    weak, strong = weakref.ref(array.__array__().base), None
+    armed = True
+    array[0]
+    armed = False
+    second = array.to("ndarray")
+    if strong is not None:
+        strong[0] = -5
+    assert np.asarray(second)[0] == 0, left
+""")

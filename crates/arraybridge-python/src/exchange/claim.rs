@@ -19,8 +19,9 @@ fn shared(note: &'static str) -> Obstacle {
 /// no weak one, whose memory is NumPy's own, or one [`Memory`] that nothing else refers to, or that
 /// of another such array which nothing but this view refers to. NumPy's arrays take no part in
 /// garbage collection, so nothing finds them but through a reference; every view, buffer and capsule
-/// of one holds a reference to it. This thread is attached all the time, so no reference comes into
-/// being meanwhile.
+/// of one holds a reference to it. The proof reads memory and runs no Python code, which could make a
+/// reference of a weak one between two of its parts, so it holds at one moment; and from then on there
+/// is nobody to make one.
 pub(super) fn claim<'py>(py: Python<'py>, array: &PyArray) -> Result<Seen<'py>, Obstacle> {
     let Some(object) = array.bound(py) else { return Err(shared("the array is gone")) };
     let numpy = Numpy::get(py)?;
