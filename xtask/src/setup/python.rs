@@ -44,13 +44,16 @@ pub(crate) const CURRENT: Packages = Packages {
     steps: &[
         ("NumPy, pandas and dask", &["numpy==2.4.6", "pandas==3.1.1", "dask[array]==2026.8.0"]),
         ("JAX (85 MB)", &["jax[cpu]==0.10.2", "ml_dtypes==0.6.0"]),
-        ("maturin and pytest", &["maturin==1.16.0", "pytest==9.2.0"]),
+        (
+            "maturin, pytest and the strict array API",
+            &["maturin==1.16.0", "pytest==9.2.0", "array-api-strict==2.6.1"],
+        ),
         ("TensorFlow (262 MB)", &["tensorflow-cpu==2.21.0"]),
     ],
     check: "from importlib.metadata import version as v; \
             assert v('numpy') == '2.4.6' and v('pandas') == '3.1.1' and v('dask') == '2026.8.0'; \
             assert v('jax') == '0.10.2' and v('tensorflow-cpu') == '2.21.0'; \
-            assert v('maturin') == '1.16.0' and v('pytest')",
+            assert v('maturin') == '1.16.0' and v('pytest') and v('array-api-strict') == '2.6.1'",
 };
 
 pub(crate) const OLDER: Packages = Packages {

@@ -1,5 +1,7 @@
 //! Tests that need Python: those of the backend, which start an interpreter.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 
 use crate::setup::python::{CURRENT, OLDER};
@@ -67,7 +69,34 @@ fn package() -> Result<Outcome> {
         let example = Task::new(&python).args(["examples/python_package.py"]);
         example.env("PYTHONPATH", &installed.display().to_string()).run()?;
     }
+    if let Err(error) = as_a_user(&python, &wheel) {
+        // Its dependency comes from the package index.
+        if std::env::var_os("CI").is_some() {
+            return Err(error);
+        }
+        println!("skipped: the wheel in an environment of its own: {error:#}");
+        tally.skipped += 1;
+    }
     Ok(Outcome::Done(tally))
+}
+
+/// Installs the wheel into a new environment, with what it declares to need and nothing else, and
+/// runs its README's examples there.
+fn as_a_user(python: &Path, wheel: &Path) -> Result<()> {
+    let folder = root().join("target/python/clean");
+    let _ = std::fs::remove_dir_all(&folder);
+    Task::new(python).args(["-m".as_ref(), "venv".as_ref(), folder.as_os_str()]).output()?;
+    let inside = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
+    let python = folder.join(inside);
+    let install = Task::new(&python)
+        .args("-m pip install --quiet --disable-pip-version-check --no-compile".split(' '));
+    install.args([wheel]).output()?;
+    let readme = root().join("crates/arraybridge-python/python/README.md");
+    let readme = std::fs::read_to_string(readme).context("reading the package's README")?;
+    for example in readme.split("```python\n").skip(1).filter_map(|part| part.split("```").next()) {
+        Task::new(&python).args(["-c", example]).run()?;
+    }
+    Ok(())
 }
 
 /// Runs a program that starts Python, and a module in Rust that Python imports.
