@@ -164,6 +164,13 @@ def test_results_without_axes_are_arrays_that_work_as_numbers(library, dtype):
             float(np.sum(made(plain, library)))
 
 
+def test_results_with_names_keep_them():
+    made_by_numpy = np.linalg.slogdet(made(np.eye(2) * 2))
+    assert made_by_numpy[1].library == "ndarray"
+    if type(made_by_numpy) is not tuple:
+        assert made_by_numpy.logabsdet.library == "ndarray" and float(made_by_numpy.sign) == 1
+
+
 def test_arrays_with_axes_are_no_numbers():
     array = made(np.arange(2.0))
     with pytest.raises(TypeError):

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use super::numpy_rules::viewed_index;
+use super::views::viewed_index;
 use super::{Array, Home, made_in};
 use crate::{Maker, exception};
 

@@ -10,6 +10,7 @@ mod operators;
 mod protocols;
 mod table;
 mod values;
+mod views;
 
 use std::borrow::Cow;
 

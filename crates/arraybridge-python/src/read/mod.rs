@@ -51,19 +51,17 @@ pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
 /// Returns whether an object speaks DLPack and none of NumPy's protocols.
 pub(crate) fn speaks_dlpack_alone(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
     let py = object.py();
-    if attribute(object, pyo3::intern!(py, "__array__"))?.is_some()
-        || attribute(object, pyo3::intern!(py, "__dlpack__"))?.is_none()
-    {
-        return Ok(false);
-    }
-    let others = [pyo3::intern!(py, "__array_interface__"), pyo3::intern!(py, "__array_struct__")];
+    let others = [
+        pyo3::intern!(py, "__array__"),
+        pyo3::intern!(py, "__array_interface__"),
+        pyo3::intern!(py, "__array_struct__"),
+    ];
     for name in others {
         if attribute(object, name)?.is_some() {
             return Ok(false);
         }
     }
-    // SAFETY: a live object; any may be asked.
-    Ok(unsafe { pyo3::ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0)
+    Ok(attribute(object, pyo3::intern!(py, "__dlpack__"))?.is_some())
 }
 
 /// Looks at an object's memory, which is kept there.
@@ -78,9 +76,6 @@ pub(crate) fn look<'py>(object: &Bound<'py, PyAny>) -> Result<Seen<'py>, Error> 
     }
     let _level = Level::enter(object.py())?;
     refuse::more_than_its_memory(object)?;
-    if let Some(seen) = exchange_api::export(object)? {
-        return Ok(seen);
-    }
     if let Some(seen) = exchange_api::export(object)? {
         return Ok(seen);
     }
