@@ -85,6 +85,11 @@ impl Maker {
         matches!(self, Numpy | Torch | Jax | Tensorflow | Cupy)
     }
 
+    /// Returns the libraries that arrays can be given to.
+    pub(crate) fn targets() -> impl Iterator<Item = Maker> {
+        MAKERS.iter().map(|row| row.0).filter(|maker| maker.is_target())
+    }
+
     /// Returns the library's name.
     pub fn name(self) -> &'static str {
         MAKERS.iter().find(|row| row.0 == self).map_or("other", |row| row.2)

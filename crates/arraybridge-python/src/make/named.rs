@@ -21,8 +21,8 @@ pub(crate) fn unknown(name: &str) -> Error {
     Error::InvalidArgument {
         operation: "giving an array to Python",
         message: format!(
-            "`{name}` is no Python library that arrays can be given to; there is: numpy, torch, \
-             jax, tensorflow, cupy"
+            "`{name}` is no Python library that arrays can be given to; there is: {}",
+            Maker::targets().map(Maker::name).collect::<Vec<_>>().join(", ")
         ),
     }
 }
