@@ -1,8 +1,6 @@
 //! Python exceptions as errors.
 
-use std::error::Error as _;
-
-use arraybridge_core::{BoxError, Error, HOST};
+use arraybridge_core::{BoxError, Error, HOST, causes};
 use pyo3::exceptions::{
     PyBufferError, PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
 };
@@ -87,11 +85,6 @@ pub fn exception(error: impl Into<Error>) -> PyErr {
 
 /// Joins an error's text with those of its causes.
 fn text(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
+    let texts: Vec<String> = causes(error).map(|cause| cause.to_string()).collect();
+    texts.join(": ")
 }

@@ -28,6 +28,10 @@ static_assert(
     TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11,
     "arraybridge-tch is built against libtorch 2.11 or newer of the 2 series: set LIBTORCH to one");
 
+// Sizes and strides are passed as they are: signed and unsigned integers of one size may be read as
+// each other, and sizes are not negative.
+static_assert(sizeof(size_t) == sizeof(int64_t) && sizeof(ptrdiff_t) == sizeof(int64_t));
+
 // Drops what keeps wrapped memory alive. Defined in Rust; does not unwind.
 extern "C" void arraybridge_tch_release(void* kept);
 
@@ -61,7 +65,7 @@ enum abt_kind {
 
 enum { ABT_CONJUGATED = 1, ABT_NEGATED = 2, ABT_REQUIRES_GRAD = 4 };
 
-// Sizes and strides belong to the tensor and are valid as long as it is not changed.
+// Sizes and strides, in elements, belong to the tensor and are valid as long as it is not changed.
 typedef struct {
   int32_t kind;
   int32_t scalar_type;
@@ -70,8 +74,8 @@ typedef struct {
   int32_t flags;
   int32_t reach;
   size_t rank;
-  const int64_t* sizes;
-  const int64_t* strides;
+  const size_t* sizes;
+  const ptrdiff_t* strides;
   const void* data;
   // The context of memory that `abt_wrap` wrapped, else null.
   void* kept;
@@ -172,9 +176,8 @@ at::Tensor resolved(const at::Tensor& t) {
 at::Tensor wrapped(
     void* data,
     size_t nbytes,
-    const int64_t* sizes,
-    const int64_t* strides,
-    size_t rank,
+    at::IntArrayRef sizes,
+    at::IntArrayRef strides,
     int32_t scalar_type,
     c10::Device device,
     void* kept) {
@@ -187,14 +190,29 @@ at::Tensor wrapped(
   const auto key = device.is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
   at::Tensor t = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(key), type);
-  t.unsafeGetTensorImpl()->set_sizes_and_strides(
-      at::IntArrayRef(sizes, rank), at::IntArrayRef(strides, rank));
+  t.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return t;
 }
 
 } // namespace
 
 #define ABT_API extern "C" __attribute__((visibility("hidden")))
+
+// Tells what a tensor is and where. Of an undefined one the device is left as it was.
+ABT_API int abt_place(
+    const at::Tensor* t,
+    int32_t* kind,
+    int32_t* device_type,
+    int32_t* device_index,
+    char** message) {
+  return guarded(message, [&] {
+    *kind = kind_of(*t);
+    if (*kind == ABT_UNDEFINED) return;
+    const c10::Device device = t->device();
+    *device_type = static_cast<int32_t>(device.type());
+    *device_index = device.index();
+  });
+}
 
 // Describes a tensor and finds out who else may reach its memory.
 ABT_API int abt_describe(const at::Tensor* t, abt_description* out, char** message) {
@@ -210,8 +228,8 @@ ABT_API int abt_describe(const at::Tensor* t, abt_description* out, char** messa
     out->flags = (t->is_conj() ? ABT_CONJUGATED : 0) | (t->is_neg() ? ABT_NEGATED : 0) |
         (t->requires_grad() ? ABT_REQUIRES_GRAD : 0);
     out->rank = static_cast<size_t>(t->dim());
-    out->sizes = t->sizes().data();
-    out->strides = t->strides().data();
+    out->sizes = reinterpret_cast<const size_t*>(t->sizes().data());
+    out->strides = reinterpret_cast<const ptrdiff_t*>(t->strides().data());
     if (device.type() != c10::kCPU && device.type() != c10::kCUDA) return;
     const size_t reached = at::detail::computeStorageNbytes(
         t->sizes(), t->strides(), t->itemsize(), static_cast<size_t>(t->storage_offset()));
@@ -232,8 +250,8 @@ ABT_API int abt_describe(const at::Tensor* t, abt_description* out, char** messa
 ABT_API int abt_wrap(
     void* data,
     size_t nbytes,
-    const int64_t* sizes,
-    const int64_t* strides,
+    const size_t* sizes,
+    const ptrdiff_t* strides,
     size_t rank,
     int32_t scalar_type,
     int32_t device_type,
@@ -243,7 +261,9 @@ ABT_API int abt_wrap(
     char** message) {
   return guarded(message, [&] {
     const c10::Device device = device_of(device_type, device_index);
-    *out = new at::Tensor(wrapped(data, nbytes, sizes, strides, rank, scalar_type, device, kept));
+    const at::IntArrayRef lengths(reinterpret_cast<const int64_t*>(sizes), rank);
+    const at::IntArrayRef steps(reinterpret_cast<const int64_t*>(strides), rank);
+    *out = new at::Tensor(wrapped(data, nbytes, lengths, steps, scalar_type, device, kept));
   });
 }
 
@@ -299,7 +319,7 @@ ABT_API int abt_read(const at::Tensor* t, void* data, size_t nbytes, char** mess
       strides[axis] = strides[axis + 1] * std::max<int64_t>(source.size(axis + 1), 1);
     }
     at::Tensor target = wrapped(
-        data, nbytes, source.sizes().data(), strides.data(), strides.size(),
+        data, nbytes, source.sizes(), strides,
         static_cast<int32_t>(source.scalar_type()), c10::Device(c10::kCPU), nullptr);
     target.copy_(source, /*non_blocking=*/false);
   });

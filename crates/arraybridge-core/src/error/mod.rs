@@ -2,12 +2,14 @@
 
 mod conversion;
 
+use std::error::Error as StdError;
+
 use crate::{DType, Device, DeviceKinds, Mechanism};
 
 pub use conversion::ConversionError;
 
 /// Any error that another crate may raise: a closure's, a native library's.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// What went wrong, with what was asked for, what is there and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -280,15 +282,22 @@ impl Error {
 }
 
 /// Returns whether an error, or one that caused it, is [`Error::OutOfMemory`].
-pub(crate) fn is_own_out_of_memory(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if matches!(error.downcast_ref(), Some(Error::OutOfMemory { .. })) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+pub(crate) fn is_own_out_of_memory(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|cause| matches!(cause.downcast_ref(), Some(Error::OutOfMemory { .. })))
+}
+
+/// Returns an error, what caused it, what caused that, and so on.
+///
+/// ```
+/// use arraybridge_core::{Error, causes};
+///
+/// let error = Error::foreign("torch", "reading", std::fmt::Error);
+/// assert!(causes(&error).any(|cause| cause.is::<std::fmt::Error>()));
+/// ```
+pub fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 fn list<T: std::fmt::Display>(items: &[T]) -> String {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::{INLINE_AXES, Layout, Shape, Strides, overflow};
+use super::{Layout, overflow};
 use crate::{DType, Error};
 
 impl Layout {
@@ -53,7 +53,7 @@ impl Layout {
             return 0..0;
         }
         let (mut low, mut high) = (0, 0);
-        for (&length, &stride) in self.shape.iter().zip(&self.strides) {
+        for (&length, &stride) in self.shape.iter().zip(self.strides.iter()) {
             let reach = stride * (length as isize - 1);
             if reach < 0 { low += reach } else { high += reach }
         }
@@ -80,13 +80,14 @@ impl Layout {
     /// permuting a compact array, and cautious for others (whether an arbitrary layout overlaps is
     /// a hard problem).
     pub fn may_overlap(&self) -> bool {
-        if self.is_empty() {
+        // By far the most arrays, and quick to see.
+        if self.is_row_major() {
             return false;
         }
-        let mut axes: SmallVec<[(usize, usize); INLINE_AXES]> = self
+        let mut axes: SmallVec<[(usize, usize); 4]> = self
             .shape
             .iter()
-            .zip(&self.strides)
+            .zip(self.strides.iter())
             .filter(|(length, _)| **length > 1)
             .map(|(&length, &stride)| (stride.unsigned_abs(), length))
             .collect();
@@ -105,7 +106,7 @@ impl Layout {
     /// 1, and all of an array without elements, are set to what a compact row-major array of this
     /// shape has.
     pub fn canonical(&self) -> Layout {
-        let mut strides: Strides = self.strides.clone();
+        let mut strides = self.strides.clone();
         let mut compact = 1isize;
         let empty = self.is_empty();
         for axis in (0..self.rank()).rev() {
@@ -124,7 +125,6 @@ impl Layout {
                 stride *= self.shape[axis].max(1) as isize;
             }
         }
-        let shape: Shape = self.shape.clone();
-        Layout::from_parts(shape, strides)
+        Layout::from_parts(self.shape.clone(), strides)
     }
 }

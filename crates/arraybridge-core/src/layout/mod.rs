@@ -1,22 +1,17 @@
 //! Shape and strides: what a flat run of elements means as an array.
 
+mod axes;
 mod contiguity;
 mod reshape;
 mod slice;
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 use crate::{DType, Error};
 
 pub use slice::AxisSlice;
 
-/// Axes kept without allocation.
-const INLINE_AXES: usize = 4;
-
-pub(crate) type Shape = SmallVec<[usize; INLINE_AXES]>;
-pub(crate) type Strides = SmallVec<[isize; INLINE_AXES]>;
+use axes::Axes;
 
 /// A shape and one signed stride per axis, both counted in elements.
 ///
@@ -36,8 +31,8 @@ pub(crate) type Strides = SmallVec<[isize; INLINE_AXES]>;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
-    shape: Shape,
-    strides: Strides,
+    shape: Axes<usize>,
+    strides: Axes<isize>,
 }
 
 impl Layout {
@@ -81,7 +76,7 @@ impl Layout {
     /// Strides of an array without elements are those of the same shape with its zeros taken as
     /// ones: they are never used, and stay small.
     fn compact(shape: &[usize], order: impl Fn(usize) -> usize) -> Result<Layout, Error> {
-        let mut strides = Strides::from_elem(1, shape.len());
+        let mut strides = Axes::same(1, shape.len());
         let mut stride = 1isize;
         for place in 0..shape.len() {
             let axis = order(place);
@@ -95,7 +90,7 @@ impl Layout {
     }
 
     /// Builds a layout from parts that an operation on a checked layout made.
-    fn from_parts(shape: Shape, strides: Strides) -> Layout {
+    fn from_parts(shape: Axes<usize>, strides: Axes<isize>) -> Layout {
         debug_assert_eq!(shape.len(), strides.len());
         Layout { shape, strides }
     }
@@ -107,7 +102,7 @@ impl Layout {
         product.ok_or_else(|| overflow(&self.shape))?;
         let (mut low, mut high) = (0isize, 0isize);
         if !self.is_empty() {
-            for (&length, &stride) in self.shape.iter().zip(&self.strides) {
+            for (&length, &stride) in self.shape.iter().zip(self.strides.iter()) {
                 // `length` fits in isize: it is a factor of the product above.
                 let reach = stride.checked_mul(length as isize - 1);
                 let reach = reach.ok_or_else(|| overflow(&self.shape))?;

@@ -1,8 +1,7 @@
 //! Other shapes over the same elements: reshape, broadcast, new axes.
 
-use smallvec::smallvec;
-
-use super::{Layout, Shape, Strides};
+use super::Layout;
+use super::axes::Axes;
 use crate::Error;
 
 impl Layout {
@@ -28,11 +27,11 @@ impl Layout {
         let old: Vec<(usize, isize)> = self
             .shape
             .iter()
-            .zip(&self.strides)
+            .zip(self.strides.iter())
             .filter(|(length, _)| **length != 1)
             .map(|(&length, &stride)| (length, stride))
             .collect();
-        let mut strides: Strides = smallvec![1; shape.len()];
+        let mut strides = Axes::same(1, shape.len());
         let mut taken = 0;
         let mut axis = 0;
         while axis < shape.len() {
@@ -80,8 +79,8 @@ impl Layout {
             found: self.shape.to_vec(),
         };
         let missing = shape.len().checked_sub(self.rank()).ok_or_else(mismatch)?;
-        let mut strides: Strides = smallvec![0; shape.len()];
-        for (axis, (&length, &stride)) in self.shape.iter().zip(&self.strides).enumerate() {
+        let mut strides = Axes::same(0, shape.len());
+        for (axis, (&length, &stride)) in self.shape.iter().zip(self.strides.iter()).enumerate() {
             let wanted = shape[missing + axis];
             if length == wanted {
                 strides[missing + axis] = stride;
@@ -100,10 +99,7 @@ impl Layout {
         if axis > self.rank() {
             return Err(Error::AxisOutOfRange { axis: axis as isize, rank: self.rank() });
         }
-        let mut shape: Shape = self.shape.clone();
-        let mut strides: Strides = self.strides.clone();
-        shape.insert(axis, 1);
-        strides.insert(axis, 1);
+        let (shape, strides) = (self.shape.with(axis, 1), self.strides.with(axis, 1));
         Ok(Layout::from_parts(shape, strides).canonical())
     }
 }

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 use smallvec::SmallVec;
 
-use super::{INLINE_AXES, Layout};
+use super::Layout;
 use crate::Error;
 
 /// The part of one axis from `start` to before `end`, every `step`-th element.
@@ -147,9 +147,8 @@ impl Layout {
                 message: format!("index {index} on axis {axis}, which has {length} elements"),
             });
         }
-        let mut layout = self.clone();
-        layout.shape.remove(axis);
-        let stride = layout.strides.remove(axis);
+        let layout = Layout::from_parts(self.shape.without(axis), self.strides.without(axis));
+        let stride = self.strides[axis];
         let offset = if layout.is_empty() { 0 } else { stride * index as isize };
         Ok((layout, offset))
     }
@@ -159,7 +158,7 @@ impl Layout {
     /// # Errors
     /// [`Error::InvalidArgument`] if `axes` is not a permutation of all axes.
     pub fn permute(&self, axes: &[usize]) -> Result<Layout, Error> {
-        let mut seen: SmallVec<[bool; INLINE_AXES]> = SmallVec::from_elem(false, self.rank());
+        let mut seen: SmallVec<[bool; 4]> = SmallVec::from_elem(false, self.rank());
         let mut fits = axes.len() == self.rank();
         for &axis in axes {
             fits &= seen.get_mut(axis).is_some_and(|seen| !std::mem::replace(seen, true));

@@ -1,6 +1,7 @@
 //! The trait that a backend implements, and what it is built of.
 
 mod availability;
+mod choice;
 mod declaration;
 mod erased;
 mod handle;

@@ -5,6 +5,7 @@
 
 use std::error::Error as StdError;
 
+pub use super::choice::DeviceChoice;
 use super::{ArrayLibrary, DeviceScope, Obstacle};
 use crate::dlpack::{DlpackDevice, DlpackPayload, DlpackStream};
 use crate::{Access, CopyPolicy, Device, DeviceKinds, Error, HostArray, HostView, Owner};
@@ -187,6 +188,8 @@ pub trait Duplicate<L: ArrayLibrary>: Send + Sync {
 }
 
 /// Having accelerators.
+///
+/// A library without a device setting of its own keeps the choice in a [`DeviceChoice`].
 pub trait Accelerator: Send + Sync {
     /// Returns the device on which new arrays land on this thread.
     ///

@@ -32,12 +32,12 @@ pub(crate) fn carry(
     out: &mut dyn Any,
 ) -> Result<Outcome, Error> {
     let started = record::is_observed().then(Instant::now);
-    let seen = source.describe(&*slot)?;
+    let passage = Passage { source, target, to, policy, started };
+    let seen = Seen::of(&passage, &*slot)?;
     if source.library_type() == target.library_type() && seen.device == to {
         return Ok(Outcome::Stays);
     }
     target.require_device(to)?;
-    let passage = Passage { source, target, to, policy, started };
     try_routes(&passage, &seen, Source::Slot(slot), false, out).map(|()| Outcome::Carried)
 }
 
@@ -52,23 +52,23 @@ pub(crate) fn carry_by_reference(
     out: &mut dyn Any,
 ) -> Result<(), Error> {
     let started = record::is_observed().then(Instant::now);
-    let seen = source.describe(array)?;
+    let passage = Passage { source, target, to, policy, started };
+    let seen = Seen::of(&passage, array)?;
     let same = source.library_type() == target.library_type() && seen.device == to;
     if !same {
         target.require_device(to)?;
     }
-    let passage = Passage { source, target, to, policy, started };
-    let planned = journey(&passage, &seen).routes().next();
+    let planned = journey(&passage, seen.device).routes().next();
     if !same && planned.is_some_and(|route| matches!(route.carry, Carry::Reading(_))) {
         return try_routes(&passage, &seen, Source::Borrowed(array), false, out);
     }
-    if policy == CopyPolicy::Never && !seen.layout.is_empty() && !source.shares() {
+    if policy == CopyPolicy::Never && !seen.is_empty() && !source.shares() {
         return Err(would_copy(&passage, Mechanism::HostCopy, Declined::new()));
     }
     if same {
         if source.second(array, out)? == Second::Copied {
-            let (copied, nbytes) = (!seen.layout.is_empty(), seen.nbytes());
-            let made = Made { copied, device: to, nbytes, label: seen.label };
+            let (copied, nbytes) = (!seen.is_empty(), seen.nbytes());
+            let made = Made { copied, device: to, nbytes, label: seen.label() };
             emit(&passage, &seen, Mechanism::StaysInPlace, made, &[]);
         }
         return Ok(());
@@ -78,17 +78,64 @@ pub(crate) fn carry_by_reference(
     try_routes(&passage, &seen, Source::Slot(&mut *own), copied, out)
 }
 
+/// What is known of the array before it is carried.
+struct Seen {
+    device: Device,
+    /// Only where records or checks need it: it costs as much as a short conversion.
+    told: Option<Description>,
+}
+
+impl Seen {
+    fn of(passage: &Passage, array: &dyn Any) -> Result<Seen, Error> {
+        if passage.is_checked() {
+            match passage.source.describe(array) {
+                Ok(told) => return Ok(Seen { device: told.device, told: Some(told) }),
+                // Being observed changes no outcome.
+                Err(_) if passage.policy == CopyPolicy::Allow => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Seen { device: passage.source.device_of(array)?, told: None })
+    }
+
+    /// Returns whether the array is known to have no elements.
+    fn is_empty(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.layout.is_empty())
+    }
+
+    /// Returns the size of the elements in bytes, 0 if it is not known.
+    fn nbytes(&self) -> usize {
+        self.told.as_ref().map_or(0, Description::nbytes)
+    }
+
+    /// Returns the address, 0 if it is not known.
+    fn address(&self) -> usize {
+        self.told.as_ref().map_or(0, |told| told.address)
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        self.told.as_ref().and_then(|told| told.label)
+    }
+}
+
+impl Passage {
+    /// Returns whether it matters where the elements lie before and after.
+    fn is_checked(&self) -> bool {
+        self.started.is_some() || self.policy == CopyPolicy::Never
+    }
+}
+
 /// The array to carry: in a slot from which it may be taken, or only to be read.
 enum Source<'a> {
     Slot(&'a mut dyn Any),
     Borrowed(&'a dyn Any),
 }
 
-fn journey(passage: &Passage, seen: &Description) -> Journey {
+fn journey(passage: &Passage, from: Device) -> Journey {
     Journey {
         same_library: passage.source.library_type() == passage.target.library_type(),
         source: passage.source.declaration(),
-        from: seen.device,
+        from,
         target: passage.target.declaration(),
         to: passage.to,
     }
@@ -97,15 +144,15 @@ fn journey(passage: &Passage, seen: &Description) -> Journey {
 /// Tries the routes that apply, in order. `copied` says that elements were copied already.
 fn try_routes(
     passage: &Passage,
-    seen: &Description,
+    seen: &Seen,
     mut source: Source<'_>,
     copied: bool,
     out: &mut dyn Any,
 ) -> Result<(), Error> {
     let mut declined = Declined::new();
-    for route in journey(passage, seen).routes() {
+    for route in journey(passage, seen.device).routes() {
         let refused = passage.policy == CopyPolicy::Never && route.mechanism.copies();
-        if refused && !seen.layout.is_empty() {
+        if refused && !seen.is_empty() {
             return Err(would_copy(passage, route.mechanism, declined));
         }
         let carried = match (&route.carry, &mut source) {
@@ -174,17 +221,12 @@ fn would_copy(passage: &Passage, mechanism: Mechanism, declined: Declined) -> Er
 }
 
 /// Compares addresses, so that sharing is claimed only where it is so, and writes the record.
-fn finish(
-    passage: &Passage,
-    seen: &Description,
-    done: Done,
-    out: &mut dyn Any,
-) -> Result<(), Error> {
+fn finish(passage: &Passage, seen: &Seen, done: Done, out: &mut dyn Any) -> Result<(), Error> {
     let Done { route, copied, mut declined } = done;
-    if passage.started.is_none() && passage.policy == CopyPolicy::Allow {
+    if !passage.is_checked() {
         return Ok(());
     }
-    let empty = seen.layout.is_empty();
+    let empty = seen.is_empty();
     let (address, device, nbytes, label) = match passage.target.describe(&*out) {
         Ok(made) => (made.address, made.device, made.nbytes(), made.label),
         // Being observed changes no outcome. What is not proven to be shared counts as copied.
@@ -192,7 +234,7 @@ fn finish(
         Err(error) => return Err(error),
     };
     // An address of 0 is one that a library does not tell.
-    let shared = address == seen.address && address != 0 && !empty && !copied;
+    let shared = address == seen.address() && address != 0 && !empty && !copied;
     let mut mechanism = route.mechanism;
     if shared && mechanism == Mechanism::HostCopy {
         mechanism = Mechanism::SharedHostBuffer;
@@ -228,14 +270,14 @@ struct Made {
 /// Writes the record, if somebody observes.
 fn emit(
     passage: &Passage,
-    seen: &Description,
+    seen: &Seen,
     mechanism: Mechanism,
     made: Made,
     declined: &[(Mechanism, Decline)],
 ) {
     let Some(started) = passage.started else { return };
     record::emit(&ConversionRecord {
-        source_library: seen.label.unwrap_or(passage.source.name()),
+        source_library: seen.label().unwrap_or(passage.source.name()),
         source_device: seen.device,
         target_library: made.label.unwrap_or(passage.target.name()),
         target_device: made.device,

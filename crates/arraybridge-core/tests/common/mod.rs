@@ -16,7 +16,7 @@ use arraybridge_core::roles::{
 use arraybridge_core::{
     ArrayLibrary, Availability, ConversionObserver, ConversionRecord, DType, Description, Device,
     DeviceKind, DeviceKinds, DeviceScope, Error, HOST, HostArray, HostView, ObserverGuard,
-    Obstacle, Owner, install, register_library,
+    Obstacle, Owner, causes, install, register_library,
 };
 use arraybridge_testkit::{numbers, of_numbers};
 
@@ -325,14 +325,7 @@ impl<S: Spec> Accelerator for Fake<S> {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.is::<FakeOom>() {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        causes(error).any(|cause| cause.is::<FakeOom>())
     }
 }
 

@@ -1,15 +1,14 @@
 //! Moves between devices, and accelerators' settings.
 
-use std::cell::Cell;
 use std::error::Error as StdError;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use arraybridge_core::roles::{Accelerator, DeviceMove};
-use arraybridge_core::{Device, DeviceScope, Error};
+use arraybridge_core::roles::{Accelerator, DeviceChoice, DeviceMove};
+use arraybridge_core::{Device, DeviceScope, Error, causes};
 use cudarc::driver::DriverError;
 
 use super::{download, upload_to};
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::driver::{can_access_peer, copy_to_peer};
 use crate::library::foreign;
 use crate::ops::Task;
@@ -51,20 +50,14 @@ impl DeviceMove<Cuda> for Cuda {
     }
 }
 
-thread_local! {
-    /// The device that a scope chose for this thread.
-    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+/// The device that the program chose.
+fn choice() -> DeviceChoice {
+    DeviceChoice::of::<Cuda>()
 }
-
-/// The device that `activate` chose for the process.
-static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
 
 impl Accelerator for Cuda {
     fn current_device(&self) -> Result<Device, Error> {
-        if let Some(device) = SCOPE.get() {
-            return Ok(device);
-        }
-        if let Some(device) = *lock(&ACTIVE) {
+        if let Some(device) = choice().current() {
             return Ok(device);
         }
         runtime::devices()?.first().copied().ok_or_else(runtime::no_device)
@@ -72,8 +65,7 @@ impl Accelerator for Cuda {
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         runtime::context(device)?;
-        let previous = SCOPE.replace(Some(device));
-        Ok(DeviceScope::new(move || SCOPE.set(previous)))
+        Ok(choice().scope(device))
     }
 
     fn stream_scope(&self, device: Device) -> Result<DeviceScope, Error> {
@@ -82,7 +74,7 @@ impl Accelerator for Cuda {
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         runtime::context(device)?;
-        *lock(&ACTIVE) = Some(device);
+        choice().activate(device);
         Ok(())
     }
 
@@ -95,15 +87,10 @@ impl Accelerator for Cuda {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            let own = error.downcast_ref::<CudaError>().copied();
-            let driver = || error.downcast_ref::<DriverError>().copied().map(CudaError::from);
-            if own.or_else(driver).is_some_and(CudaError::is_out_of_memory) {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        causes(error).any(|cause| {
+            let own = cause.downcast_ref::<CudaError>().copied();
+            let driver = || cause.downcast_ref::<DriverError>().copied().map(CudaError::from);
+            own.or_else(driver).is_some_and(CudaError::is_out_of_memory)
+        })
     }
 }

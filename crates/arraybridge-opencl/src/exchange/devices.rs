@@ -1,11 +1,9 @@
 //! Moves between devices, and what threads and the process choose.
 
-use std::cell::Cell;
 use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
 
-use arraybridge_core::roles::{Accelerator, DeviceMove};
-use arraybridge_core::{Device, DeviceScope, Error};
+use arraybridge_core::roles::{Accelerator, DeviceChoice, DeviceMove};
+use arraybridge_core::{Device, DeviceScope, Error, causes};
 
 use crate::library::{NAME, foreign};
 use crate::{ClArray, OpenCl, OpenClError, device};
@@ -17,20 +15,14 @@ impl DeviceMove<OpenCl> for OpenCl {
     }
 }
 
-thread_local! {
-    /// The device that a scope chose for this thread.
-    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+/// The device that the program chose.
+fn choice() -> DeviceChoice {
+    DeviceChoice::of::<OpenCl>()
 }
-
-/// The device that `activate` chose for the process.
-static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
 
 impl Accelerator for OpenCl {
     fn current_device(&self) -> Result<Device, Error> {
-        if let Some(device) = SCOPE.get() {
-            return Ok(device);
-        }
-        if let Some(device) = *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(device) = choice().current() {
             return Ok(device);
         }
         // Accelerators first: whoever has one means it.
@@ -44,8 +36,7 @@ impl Accelerator for OpenCl {
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         device::known(device)?;
-        let previous = SCOPE.replace(Some(device));
-        Ok(DeviceScope::new(move || SCOPE.set(previous)))
+        Ok(choice().scope(device))
     }
 
     fn stream_scope(&self, device: Device) -> Result<DeviceScope, Error> {
@@ -56,7 +47,7 @@ impl Accelerator for OpenCl {
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         device::known(device)?;
-        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        choice().activate(device);
         Ok(())
     }
 
@@ -68,13 +59,7 @@ impl Accelerator for OpenCl {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.downcast_ref::<OpenClError>().is_some_and(OpenClError::is_out_of_memory) {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        let own = |cause: &OpenClError| cause.is_out_of_memory();
+        causes(error).any(|cause| cause.downcast_ref().is_some_and(own))
     }
 }

@@ -1,13 +1,11 @@
 //! Accelerators, as the Python libraries that have been imported know them.
 
-use std::cell::Cell;
 use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
 
 use arraybridge_core::dlpack::DlpackPayload;
-use arraybridge_core::roles::Accelerator;
+use arraybridge_core::roles::{Accelerator, DeviceChoice};
 use arraybridge_core::{
-    Decline, DeclineReason, Device, DeviceScope, Error, HOST, Obstacle, require_device,
+    Decline, DeclineReason, Device, DeviceScope, Error, HOST, Obstacle, causes, require_device,
 };
 use pyo3::prelude::*;
 
@@ -126,29 +124,24 @@ pub(super) fn import(py: Python<'_>, payload: DlpackPayload) -> Result<PyArray, 
     Err(Decline::new(DeclineReason::Device).note(note).into())
 }
 
-thread_local! {
-    /// The device that a scope chose for this thread.
-    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+/// The device that the program chose.
+fn choice() -> DeviceChoice {
+    DeviceChoice::of::<Library>()
 }
-
-/// The device that `activate` chose for the process.
-static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
 
 impl Accelerator for Library {
     fn current_device(&self) -> Result<Device, Error> {
-        let active = *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(SCOPE.get().or(active).unwrap_or(HOST))
+        Ok(choice().current().unwrap_or(HOST))
     }
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         require_device::<Library>(device)?;
-        let previous = SCOPE.replace(Some(device));
-        Ok(DeviceScope::new(move || SCOPE.set(previous)))
+        Ok(choice().scope(device))
     }
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         require_device::<Library>(device)?;
-        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        choice().activate(device);
         Ok(())
     }
 
@@ -175,13 +168,9 @@ impl Accelerator for Library {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(python) = error.downcast_ref::<PythonError>() {
-                return python.kind() == "OutOfMemoryError" || python.kind() == "MemoryError";
-            }
-            next = error.source();
-        }
-        false
+        let full = |cause: &PythonError| {
+            cause.kind() == "OutOfMemoryError" || cause.kind() == "MemoryError"
+        };
+        causes(error).any(|cause| cause.downcast_ref().is_some_and(full))
     }
 }

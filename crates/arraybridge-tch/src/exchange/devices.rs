@@ -3,9 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
 
-use arraybridge_core::roles::{Accelerator, DeviceMove};
+use arraybridge_core::roles::{Accelerator, DeviceChoice, DeviceMove};
 use arraybridge_core::{Device, DeviceScope, Error, HOST};
 use tch::Tensor;
 
@@ -20,38 +19,36 @@ impl DeviceMove<Tch> for Tch {
 }
 
 thread_local! {
-    /// The device that a scope chose for this thread.
-    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+    /// How many scopes on CUDA devices are open on this thread, and torch's device before them.
+    static ENTERED: Cell<(u32, i32)> = const { Cell::new((0, 0)) };
     /// This thread's own stream of each CUDA device.
     static STREAMS: RefCell<BTreeMap<i32, Stream>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The device that `activate` chose for the process.
-static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
+/// The device that the program chose.
+fn choice() -> DeviceChoice {
+    DeviceChoice::of::<Tch>()
+}
 
 impl Accelerator for Tch {
     fn current_device(&self) -> Result<Device, Error> {
-        let chosen = SCOPE.get().or_else(|| *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner));
         // Torch's own choice where nobody makes one.
-        Ok(chosen.unwrap_or(HOST))
+        Ok(choice().current().unwrap_or(HOST))
     }
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         runtime::require(device)?;
-        let before = match device {
-            // Torch's own notion of a thread's device, for functions of it that take none.
-            Device::Accelerator(index) => {
-                Some(enter_device(index as i32).map_err(|e| foreign("choosing a device", e))?)
-            }
+        let enters = match device {
+            Device::Accelerator(index) => Some(index as i32),
             _ => None,
         };
-        let previous = SCOPE.replace(Some(device));
+        if let Some(index) = enters {
+            enter_device(index).map_err(|error| foreign("choosing a device", error))?;
+        }
+        let scope = choice().scope(device);
         Ok(DeviceScope::new(move || {
-            SCOPE.set(previous);
-            if let Some(before) = before {
-                // The device was this thread's before, so it can be again.
-                let _ = torch::set_device(before);
-            }
+            drop(scope);
+            leave_device(enters.is_some());
         }))
     }
 
@@ -63,7 +60,7 @@ impl Accelerator for Tch {
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         runtime::require(device)?;
-        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        choice().activate(device);
         Ok(())
     }
 
@@ -83,11 +80,30 @@ impl Accelerator for Tch {
     }
 }
 
-/// Makes a device this thread's in torch, and returns the one before.
-fn enter_device(index: i32) -> Result<i32, TorchError> {
-    let before = torch::current_device()?;
+/// Makes a device this thread's in torch, for functions of torch's that take none.
+fn enter_device(index: i32) -> Result<(), TorchError> {
+    let (open, before) = ENTERED.get();
+    let before = if open == 0 { torch::current_device()? } else { before };
     torch::set_device(index)?;
-    Ok(before)
+    ENTERED.set((open + 1, before));
+    Ok(())
+}
+
+/// Makes the device of the innermost scope that is left this thread's in torch, or the one before
+/// all scopes. Scopes end in any order.
+fn leave_device(entered: bool) {
+    let (open, before) = ENTERED.get();
+    if open == 0 {
+        return;
+    }
+    let open = open - u32::from(entered);
+    ENTERED.set((open, before));
+    let device = match choice().current() {
+        Some(Device::Accelerator(index)) if open > 0 => index as i32,
+        _ => before,
+    };
+    // It was this thread's before, so it can be again.
+    let _ = torch::set_device(device);
 }
 
 /// Makes this thread's own stream of a device the current one, in order with the one before: what

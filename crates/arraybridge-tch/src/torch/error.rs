@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::ffi::{CStr, c_char, c_int};
 
+use arraybridge_core::causes;
 use tch::TchError;
 
 use super::sys;
@@ -54,19 +55,14 @@ fn says_out_of_memory(text: &str) -> bool {
 
 /// Returns whether an error is one of torch's, or is caused by one, that means that memory ran out.
 pub(crate) fn is_out_of_memory(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let own = error.downcast_ref::<TorchError>().is_some_and(TorchError::is_out_of_memory);
-        let raw = match error.downcast_ref() {
+    causes(error).any(|cause| {
+        let own = cause.downcast_ref::<TorchError>().is_some_and(TorchError::is_out_of_memory);
+        let raw = match cause.downcast_ref() {
             Some(TchError::Torch(text)) => says_out_of_memory(text),
             _ => false,
         };
-        if own || raw {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+        own || raw
+    })
 }
 
 /// Calls a function of the shim, which fills in the result, or a message that is taken over.

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use arraybridge_core::{DType, Decline, DeclineReason, Device, Error, Layout};
-use smallvec::SmallVec;
 use tch::Tensor;
 
 use super::error::call;
@@ -66,32 +65,19 @@ impl Seen {
     /// [`Error::Unsupported`] for tensors that are no strided memory on the host or a CUDA device.
     pub(crate) fn of(tensor: &Tensor) -> Result<Seen, Error> {
         let raw = describe(tensor)?;
-        if let Some((operation, remedy)) = exotic(raw.kind) {
-            return Err(Error::Unsupported { library: NAME, operation, remedy });
-        }
-        let device = match (raw.device_type, u32::try_from(raw.device_index)) {
-            (sys::CPU, _) => Device::Host,
-            (sys::CUDA, Ok(index)) => Device::Accelerator(index),
-            _ => {
-                return Err(Error::Unsupported {
-                    library: NAME,
-                    operation: "tensors on devices other than the CPU and CUDA devices",
-                    remedy: "move it to one with `to_device`",
-                });
-            }
-        };
+        let device = device(raw.kind, raw.device_type, raw.device_index)?;
         let dtype = dtype::of_scalar_type(raw.scalar_type).ok_or(Error::Unsupported {
             library: NAME,
             operation: "tensors of this element type (quantised or narrower than a byte)",
             remedy: "dequantize it or cast it with `to_kind`",
         })?;
-        let (sizes, strides) = (axes(raw.sizes, raw.rank), axes(raw.strides, raw.rank));
-        // Torch's sizes are not negative.
-        let shape: SmallVec<[usize; 6]> = sizes.iter().map(|&size| size as usize).collect();
-        let strides: SmallVec<[isize; 6]> = strides.iter().map(|&stride| stride as isize).collect();
+        // SAFETY: the shim points to the numbers inside the tensor, which is borrowed meanwhile.
+        let shape = unsafe { axes(raw.sizes, raw.rank) };
+        // SAFETY: as above.
+        let strides = unsafe { axes(raw.strides, raw.rank) };
         Ok(Seen {
             dtype,
-            layout: Layout::new(&shape, &strides)?,
+            layout: Layout::new(shape, strides)?,
             device,
             pointer: raw.data.cast_mut().cast(),
             is_lazy: raw.flags & (sys::CONJUGATED | sys::NEGATED) != 0,
@@ -106,9 +92,13 @@ impl Seen {
         })
     }
 
-    /// Returns the device that a tensor is on.
+    /// Returns the device that a tensor is on, and looks at nothing else.
+    ///
+    /// # Errors
+    /// As [`Seen::of`], where it is the kind of tensor or the device.
     pub(crate) fn device_of(tensor: &Tensor) -> Result<Device, Error> {
-        Seen::of(tensor).map(|seen| seen.device)
+        let (kind, device_type, index) = place(tensor)?;
+        device(kind, device_type, index)
     }
 
     /// Returns why the memory cannot be handed to another library as it is, if it cannot.
@@ -124,6 +114,32 @@ impl Seen {
         (self.reach != Reach::Exclusive)
             .then(|| Decline::new(DeclineReason::Shared).note(self.reach.holders()))
     }
+}
+
+/// Returns the device of a tensor of a kind, if it is plain strided memory on one of ours.
+fn device(kind: i32, device_type: i32, index: i32) -> Result<Device, Error> {
+    if let Some((operation, remedy)) = exotic(kind) {
+        return Err(Error::Unsupported { library: NAME, operation, remedy });
+    }
+    match (device_type, u32::try_from(index)) {
+        (sys::CPU, _) => Ok(Device::Host),
+        (sys::CUDA, Ok(index)) => Ok(Device::Accelerator(index)),
+        _ => Err(Error::Unsupported {
+            library: NAME,
+            operation: "tensors on devices other than the CPU and CUDA devices",
+            remedy: "move it to one with `to_device`",
+        }),
+    }
+}
+
+/// Returns a tensor's kind, and the type and index of its device, as the shim numbers them.
+fn place(tensor: &Tensor) -> Result<(i32, i32, i32), Error> {
+    call((0, -1, -1), |(kind, device_type, index), message| {
+        // SAFETY: the handle is a live tensor's, which the call only reads; it fills in three
+        // numbers.
+        unsafe { sys::abt_place(tensor.as_ptr(), kind, device_type, index, message) }
+    })
+    .map_err(|error| foreign("finding the device of a tensor", error))
 }
 
 fn describe(tensor: &Tensor) -> Result<sys::Description, Error> {
@@ -145,13 +161,16 @@ fn describe(tensor: &Tensor) -> Result<sys::Description, Error> {
         .map_err(|error| foreign("describing a tensor", error))
 }
 
-/// Borrows the sizes or strides of a tensor that is borrowed for as long.
-fn axes<'a>(first: *const i64, rank: usize) -> &'a [i64] {
+/// Borrows the sizes or strides of a tensor.
+///
+/// # Safety
+/// Unless null, `first` points to `rank` numbers that stay as they are for as long as the result is
+/// used.
+unsafe fn axes<'a, T: Copy>(first: *const T, rank: usize) -> &'a [T] {
     if first.is_null() || rank == 0 {
         return &[];
     }
-    // SAFETY: the shim pointed to as many numbers inside the tensor, which stay as they are while it
-    // is not changed; `Seen::of`, the only caller, borrows it for longer than the slice is used.
+    // SAFETY: the caller says so.
     unsafe { std::slice::from_raw_parts(first, rank) }
 }
 

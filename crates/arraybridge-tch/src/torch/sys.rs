@@ -24,8 +24,8 @@ pub(super) struct Description {
     pub(super) flags: i32,
     pub(super) reach: i32,
     pub(super) rank: usize,
-    pub(super) sizes: *const i64,
-    pub(super) strides: *const i64,
+    pub(super) sizes: *const usize,
+    pub(super) strides: *const isize,
     pub(super) data: *const c_void,
     pub(super) kept: *mut c_void,
 }
@@ -40,11 +40,18 @@ type Message = *mut *mut c_char;
 
 unsafe extern "C" {
     pub(super) fn abt_describe(t: *const C_tensor, out: *mut Description, m: Message) -> c_int;
+    pub(super) fn abt_place(
+        t: *const C_tensor,
+        kind: *mut i32,
+        device_type: *mut i32,
+        device_index: *mut i32,
+        m: Message,
+    ) -> c_int;
     pub(super) fn abt_wrap(
         data: *mut c_void,
         nbytes: usize,
-        sizes: *const i64,
-        strides: *const i64,
+        sizes: *const usize,
+        strides: *const isize,
         rank: usize,
         scalar_type: i32,
         device_type: i32,

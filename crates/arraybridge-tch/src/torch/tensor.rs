@@ -23,8 +23,6 @@ pub(crate) struct Memory<'a> {
     pub(crate) device: Device,
 }
 
-type Axes = SmallVec<[i64; 6]>;
-
 /// Makes a tensor over memory that `owner` keeps alive, which is dropped once, when torch lets go of
 /// the memory, or on a failure.
 ///
@@ -47,12 +45,11 @@ pub(crate) unsafe fn wrap(memory: Memory<'_>, owner: Owner) -> Result<Tensor, Er
         });
     }
     layout.nbytes(dtype)?;
-    // Without negative strides the span begins at element 0. Lengths and strides fit in i64.
+    // Without negative strides the span begins at element 0.
     let span = layout.byte_span(dtype)?;
     let (pointer, nbytes) =
         if layout.is_empty() { (std::ptr::null_mut(), 0) } else { (pointer, span.end as usize) };
-    let sizes: Axes = layout.shape().iter().map(|&length| length as i64).collect();
-    let strides: Axes = layout.strides().iter().map(|&stride| stride as i64).collect();
+    let (sizes, strides) = (layout.shape(), layout.strides());
     let cuda = match device {
         Device::Accelerator(index) => Some(index),
         _ => None,
@@ -124,7 +121,7 @@ pub(crate) fn ones(
     device: Device,
 ) -> Result<Result<Tensor, TorchError>, Error> {
     let (device_type, device_index) = code_of(device)?;
-    let sizes: Axes = shape.iter().map(|&length| length as i64).collect();
+    let sizes: SmallVec<[i64; 6]> = shape.iter().map(|&length| length as i64).collect();
     // SAFETY: the call reads that many sizes.
     Ok(made(|out, message| unsafe {
         let (sizes, rank) = (sizes.as_ptr(), sizes.len());

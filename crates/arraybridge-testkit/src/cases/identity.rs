@@ -122,6 +122,13 @@ pub fn a_device_scope_ends_where_it_began<L: Subject>() {
         drop(scope);
         assert_eq!(library.current_device().unwrap(), before);
     }
+    let last = devices[devices.len() - 1];
+    let outer = library.device_scope(devices[0]).unwrap();
+    let inner = library.device_scope(last).unwrap();
+    drop(outer);
+    assert_eq!(library.current_device().unwrap(), last, "the inner scope outlives the outer one");
+    drop(inner);
+    assert_eq!(library.current_device().unwrap(), before, "scopes ended in the order they began");
 }
 
 /// An error that is not about memory is not taken for one that is; core's own is.

@@ -1,31 +1,12 @@
-//! The role of having accelerators, for every mock: the choice of device is a thread's.
+//! The role of having accelerators, for every mock.
 
-use std::any::TypeId;
-use std::cell::RefCell;
 use std::error::Error as StdError;
 
-use arraybridge_core::roles::Accelerator;
-use arraybridge_core::{ArrayLibrary, Device, DeviceScope, Error, require_device};
+use arraybridge_core::roles::{Accelerator, DeviceChoice};
+use arraybridge_core::{ArrayLibrary, Device, DeviceScope, Error, causes, require_device};
 
 use super::script::{MockFailure, Step, enter_or_fail};
 use super::{Character, Mock};
-
-thread_local! {
-    static CURRENT: RefCell<Vec<(TypeId, Device)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn current<C: Character>() -> Option<Device> {
-    let mock = TypeId::of::<C>();
-    CURRENT.with_borrow(|all| all.iter().find(|(of, _)| *of == mock).map(|(_, device)| *device))
-}
-
-fn set<C: Character>(device: Option<Device>) {
-    let mock = TypeId::of::<C>();
-    CURRENT.with_borrow_mut(|all| {
-        all.retain(|(of, _)| *of != mock);
-        all.extend(device.map(|device| (mock, device)));
-    });
-}
 
 impl<C: Character> Accelerator for Mock<C> {
     fn current_device(&self) -> Result<Device, Error> {
@@ -35,15 +16,13 @@ impl<C: Character> Accelerator for Mock<C> {
                 cause: self.availability().to_string(),
             })
         };
-        current::<C>().map_or_else(first, Ok)
+        DeviceChoice::of::<Mock<C>>().current().map_or_else(first, Ok)
     }
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         enter_or_fail::<C>(Step::Scope, 0)?;
         require_device::<Mock<C>>(device)?;
-        let before = current::<C>();
-        set::<C>(Some(device));
-        Ok(DeviceScope::new(move || set::<C>(before)))
+        Ok(DeviceChoice::of::<Mock<C>>().scope(device))
     }
 
     fn stream_scope(&self, device: Device) -> Result<DeviceScope, Error> {
@@ -54,7 +33,7 @@ impl<C: Character> Accelerator for Mock<C> {
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         require_device::<Mock<C>>(device)?;
-        set::<C>(Some(device));
+        DeviceChoice::of::<Mock<C>>().activate(device);
         Ok(())
     }
 
@@ -64,13 +43,6 @@ impl<C: Character> Accelerator for Mock<C> {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.downcast_ref() == Some(&MockFailure::OutOfMemory) {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        causes(error).any(|cause| cause.downcast_ref() == Some(&MockFailure::OutOfMemory))
     }
 }

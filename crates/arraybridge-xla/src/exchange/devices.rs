@@ -1,12 +1,9 @@
 //! Moves between devices, and accelerators' settings.
 
-use std::cell::Cell;
 use std::error::Error as StdError;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
-use arraybridge_core::roles::{Accelerator, DeviceMove};
-use arraybridge_core::{Device, DeviceScope, Error};
+use arraybridge_core::roles::{Accelerator, DeviceChoice, DeviceMove};
+use arraybridge_core::{Device, DeviceScope, Error, causes};
 
 use super::failed;
 use crate::library::NAME;
@@ -26,20 +23,14 @@ impl DeviceMove<Xla> for Xla {
     }
 }
 
-thread_local! {
-    /// The device that a scope chose for this thread.
-    static SCOPE: Cell<Option<Device>> = const { Cell::new(None) };
+/// The device that the program chose.
+fn choice() -> DeviceChoice {
+    DeviceChoice::of::<Xla>()
 }
-
-/// The device that `activate` chose for the process.
-static ACTIVE: Mutex<Option<Device>> = Mutex::new(None);
 
 impl Accelerator for Xla {
     fn current_device(&self) -> Result<Device, Error> {
-        if let Some(device) = SCOPE.get() {
-            return Ok(device);
-        }
-        if let Some(device) = *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(device) = choice().current() {
             return Ok(device);
         }
         let devices = runtime::devices()?;
@@ -51,13 +42,12 @@ impl Accelerator for Xla {
 
     fn scope(&self, device: Device) -> Result<DeviceScope, Error> {
         runtime::device(device)?;
-        let previous = SCOPE.replace(Some(device));
-        Ok(DeviceScope::new(move || SCOPE.set(previous)))
+        Ok(choice().scope(device))
     }
 
     fn activate(&self, device: Device) -> Result<(), Error> {
         runtime::device(device)?;
-        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        choice().activate(device);
         Ok(())
     }
 
@@ -67,13 +57,7 @@ impl Accelerator for Xla {
     }
 
     fn is_out_of_memory(&self, error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.downcast_ref::<PjrtError>().is_some_and(PjrtError::is_out_of_memory) {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        let own = |cause: &PjrtError| cause.is_out_of_memory();
+        causes(error).any(|cause| cause.downcast_ref().is_some_and(own))
     }
 }
