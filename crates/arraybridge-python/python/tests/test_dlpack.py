@@ -168,3 +168,24 @@ def test_layouts_are_given_to_the_other_libraries(package, name):
     views += [np.zeros(()), np.float32(3)]
     for view in views:
         np.testing.assert_array_equal(np.asarray(ab.Array(view).give(name)), view)
+
+
+@pytest.mark.parametrize("name", ["jax", "tensorflow", "pandas", "array_api_strict"])
+def test_objects_are_read_where_they_are(package, name):
+    module = package(name)
+    plain = np.arange(1000.0, dtype="float32")
+    make = {
+        "jax": lambda: module.numpy.asarray(plain),
+        "tensorflow": lambda: module.constant(plain),
+        "pandas": lambda: module.Series(plain),
+        "array_api_strict": lambda: module.asarray(plain),
+    }
+    array = ab.Array(make[name]())
+    theirs = np.asarray(array.unwrap())
+    assert np.shares_memory(np.asarray(array), theirs)
+    assert np.asarray(array).flags.writeable == theirs.flags.writeable
+    if NUMPY_2:
+        assert np.shares_memory(np.from_dlpack(array), theirs)
+    with ab.Counters() as counters:
+        ab.convert(array.unwrap(), "ndarray")
+    assert [row["copied"] for row in counters.rows()] == [True]
