@@ -41,7 +41,12 @@ const MAKERS: &[(Maker, &[&str], &str, &str)] = &[
     (Maker::Jax, &["jax", "jaxlib"], "jax", "python:jax"),
     (Maker::Tensorflow, &["tensorflow"], "tensorflow", "python:tensorflow"),
     (Maker::Cupy, &["cupy"], "cupy", "python:cupy"),
-    (Maker::Pyclesperanto, &["pyclesperanto"], "pyclesperanto", "python:pyclesperanto"),
+    (
+        Maker::Pyclesperanto,
+        &["pyclesperanto", "pyclesperanto_opencl", "pyclesperanto_cuda", "pyclesperanto_metal"],
+        "pyclesperanto",
+        "python:pyclesperanto",
+    ),
     (Maker::Pandas, &["pandas"], "pandas", "python:pandas"),
     (Maker::Dask, &["dask"], "dask", "python:dask"),
     (Maker::Arraybridge, &["arraybridge_rs"], "arraybridge_rs", "python:arraybridge_rs"),

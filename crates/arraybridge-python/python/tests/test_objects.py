@@ -243,6 +243,21 @@ class OnADevice:
         return capsule
 
 
+def test_an_object_on_a_device_of_opencl_is_read_by_its_own_array():
+    class Buffer(OnADevice):
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    buffer = Buffer((4, 0))
+    array = ab.Array(buffer)
+    assert (array.device, array.shape, array.dtype) == ("host", (3,), np.float64)
+    assert np.asarray(array).tolist() == [0, 1, 2] and float(np.max(array)) == 2
+    assert np.asarray(ab.convert(buffer, "ndarray")).tolist() == [0, 1, 2]
+    assert buffer.asked == []
+    with pytest.raises(BufferError, match="OpenCL 0 is no device that is understood here"):
+        ab.Array(OnADevice((4, 0)))
+
+
 @pytest.mark.parametrize("kind", [2, 13, 10])
 def test_an_object_on_a_device_is_asked_for_its_own_capsule(kind):
     source = OnADevice((kind, 1))

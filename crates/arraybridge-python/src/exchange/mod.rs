@@ -11,22 +11,17 @@ use arraybridge_core::{Description, Device, Error, HOST, HostArray, Layout, requ
 use pyo3::prelude::*;
 
 use crate::library::NAME;
-use crate::read::{Wish, ask, look};
+use crate::read::{Wish, accelerator, ask, look};
 use crate::{Maker, PyArray, PyLibrary as Library, interpreter, make};
 
 pub(crate) use devices::devices;
 
-/// CUDA's devices and managed memory in DLPack's codes, and ROCm's devices.
-const ACCELERATORS: [u32; 3] = [2, 13, 10];
-
 /// Returns the device that DLPack's names.
 fn device_of(device: DlpackDevice) -> Result<Device, Error> {
-    match device {
-        DlpackDevice { device_type, device_id } if ACCELERATORS.contains(&device_type) => {
-            u32::try_from(device_id).ok().map(Device::Accelerator)
-        }
-        device if device.is_host_readable() => Some(HOST),
-        _ => None,
+    match accelerator(device) {
+        Some(index) => Some(Device::Accelerator(index)),
+        None if device.is_host_readable() => Some(HOST),
+        None => None,
     }
     .ok_or_else(|| Error::InvalidPayload {
         field: "device",

@@ -16,8 +16,17 @@ const MAX_VERSION: (u32, u32) = (1, 3);
 /// ones are others elsewhere.
 const CUDA: [u32; 2] = [2, 13];
 
-/// Exports an object through `__dlpack__`; `None` if it has no such method, or cannot do what is
-/// wished.
+/// CUDA's devices and managed memory in DLPack's codes, and ROCm's devices.
+const ACCELERATORS: [u32; 3] = [2, 13, 10];
+
+/// Returns the number of an accelerator.
+pub(crate) fn accelerator(device: DlpackDevice) -> Option<u32> {
+    let known = ACCELERATORS.contains(&device.device_type);
+    u32::try_from(device.device_id).ok().filter(|_| known)
+}
+
+/// Exports an object through `__dlpack__`; `None` if it has no such method, cannot do what is wished,
+/// or is on a device that is not known here (OpenCL's) and has its own way to main memory.
 pub(super) fn export(
     object: &Bound<'_, PyAny>,
     wish: Wish,
@@ -28,6 +37,10 @@ pub(super) fn export(
     };
     // The device comes first: what may be asked for depends on it.
     let device = device(object)?;
+    let is_known = device.is_host_readable() || accelerator(device).is_some();
+    if !is_known && attribute(object, pyo3::intern!(py, "__array__"))?.is_some() {
+        return Ok(None);
+    }
     let arguments = PyDict::new(py);
     let failed = |error: PyErr| raised(py, "exporting through `__dlpack__`", error);
     let set = |name: &str, value: Bound<'_, PyAny>| arguments.set_item(name, value);

@@ -16,6 +16,7 @@ use crate::error::raised;
 use crate::make;
 
 pub(crate) use capsule::{LEGACY, VERSIONED};
+pub(crate) use dlpack::accelerator;
 pub(crate) use exchange_api::Table;
 pub(crate) use seen::Seen;
 
