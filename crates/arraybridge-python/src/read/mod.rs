@@ -34,35 +34,36 @@ pub(crate) struct Wish {
 /// Returns whether an object speaks one of the protocols itself.
 pub(crate) fn speaks(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
     let py = object.py();
+    let devices = [pyo3::intern!(py, "__dlpack__"), pyo3::intern!(py, "__cuda_array_interface__")];
+    Ok(has_any(object, &devices)? || speaks_numpys(object)?)
+}
+
+/// Returns whether an object speaks DLPack and none of NumPy's protocols.
+pub(crate) fn speaks_dlpack_alone(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    let dlpack = [pyo3::intern!(object.py(), "__dlpack__")];
+    Ok(!speaks_numpys(object)? && has_any(object, &dlpack)?)
+}
+
+fn speaks_numpys(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
+    let py = object.py();
     let names = [
-        pyo3::intern!(py, "__dlpack__"),
         pyo3::intern!(py, "__array_struct__"),
         pyo3::intern!(py, "__array_interface__"),
-        pyo3::intern!(py, "__cuda_array_interface__"),
         pyo3::intern!(py, "__array__"),
     ];
+    has_any(object, &names)
+}
+
+fn has_any<'py>(
+    object: &Bound<'py, PyAny>,
+    names: &[&Bound<'py, pyo3::types::PyString>],
+) -> Result<bool, Error> {
     for name in names {
         if attribute(object, name)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Returns whether an object speaks DLPack and none of NumPy's protocols.
-pub(crate) fn speaks_dlpack_alone(object: &Bound<'_, PyAny>) -> Result<bool, Error> {
-    let py = object.py();
-    let others = [
-        pyo3::intern!(py, "__array__"),
-        pyo3::intern!(py, "__array_interface__"),
-        pyo3::intern!(py, "__array_struct__"),
-    ];
-    for name in others {
-        if attribute(object, name)?.is_some() {
-            return Ok(false);
-        }
-    }
-    Ok(attribute(object, pyo3::intern!(py, "__dlpack__"))?.is_some())
 }
 
 /// Looks at an object's memory, which is kept there.

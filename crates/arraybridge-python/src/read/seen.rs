@@ -98,9 +98,8 @@ impl<'py> Seen<'py> {
         let owner = Owner::new(Attached::new((object.unbind(), told.map(Bound::unbind))));
         let data = self.address as *mut c_void;
         // SAFETY: the object promises this memory for as long as it and what it told live, which the
-        // owner holds;
-        // this thread is attached, so that nobody else writes the elements while they are copied
-        // here, unless somebody breaks Python's own rule.
+        // owner holds; this thread is attached, so that nobody else writes the elements while they
+        // are copied here, unless somebody breaks Python's own rule.
         unsafe {
             DlpackPayload::new(
                 owner,
