@@ -374,6 +374,36 @@ fn a_slice_that_cannot_be_given_back_stays_with_its_array() {
 }
 
 #[test]
+fn failures_are_told_to_their_own_calls_while_other_slices_are_dropped() {
+    if common::case().is_none() {
+        let test = "failures_are_told_to_their_own_calls_while_other_slices_are_dropped";
+        return common::in_a_child(test, "failures", &[]);
+    }
+    // Slices of this crate's streams, whose failures cudarc notes in one place.
+    let array = || {
+        let array = Cuda::from_host(&ramp(10), GPU).unwrap();
+        ShapedSlice::<f32>::from_library(array).unwrap().into_library().unwrap()
+    };
+    // The last event of the way is cudarc's own, whose failure it only notes.
+    let (first, before) = (array(), common::calls("cuEventRecord"));
+    let taken = ShapedSlice::<f32>::from_library(first).unwrap();
+    let events = (common::calls("cuEventRecord") - before) as u32;
+    let mut kept = taken.into_library().unwrap();
+    for _ in 0..20 {
+        // A thread of their own drops them meanwhile.
+        drop((0..200).map(|_| array()).collect::<Vec<_>>());
+        for _ in 0..20 {
+            common::fail("cuEventRecord", 999, events - 1, 1);
+            let given = ShapedSlice::<f32>::from_library(kept);
+            common::fail("cuEventRecord", 0, 0, 0);
+            kept = given.unwrap_err().into_array().unwrap();
+        }
+    }
+    assert_eq!(values(&kept)[9], 9.0);
+    assert_eq!(common::take_violation(), "");
+}
+
+#[test]
 fn an_array_becomes_a_slice_of_cudarc() {
     alone(|| {
         let stream = CudaContext::new(0).unwrap().new_stream().unwrap();

@@ -2,11 +2,12 @@
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arraybridge_core::{ConversionError, Element, Error, Layout, NativeArray};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtrMut};
 
+use crate::context::lock;
 use crate::driver::{Bound, join};
 use crate::library::foreign;
 use crate::memory::{Keeper, Memory};
@@ -42,19 +43,39 @@ impl<T> ShapedSlice<T> {
     }
 }
 
-/// Calls cudarc, which leaves its context current and notes failures there: those alone that are of
-/// this call are its errors, and the thread's context stays what it was.
+/// Held while cudarc notes failures in a context: any of its calls, on any thread, takes the note of
+/// another and puts it back later. Nobody else's code runs under it.
+static NOTES: Mutex<()> = Mutex::new(());
+
+/// A slice whose memory an array uses. It is dropped on another thread than the calls below.
+struct Kept<T>(Option<CudaSlice<T>>);
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let _notes = lock(&NOTES);
+        drop(self.0.take());
+    }
+}
+
+/// Calls cudarc, which leaves its context current and notes failures in the context of the slice or of
+/// the stream, each a handle with notes of its own: those alone that are of this call are its errors,
+/// and the thread's context stays what it was.
 fn cudarc<R>(
-    context: &CudaContext,
+    contexts: [&CudaContext; 2],
     call: impl FnOnce() -> Result<R, CudaError>,
 ) -> Result<R, CudaError> {
     let _thread = Bound::preserve()?;
-    let earlier = context.check_err();
+    let _notes = lock(&NOTES);
+    let earlier = contexts.map(CudaContext::check_err);
     let called = call();
-    let noted = context.check_err();
-    context.record_err(earlier);
+    let noted = contexts.map(CudaContext::check_err);
+    for (context, earlier) in contexts.into_iter().zip(earlier) {
+        context.record_err(earlier);
+    }
     let value = called?;
-    noted?;
+    for noted in noted {
+        noted?;
+    }
     Ok(value)
 }
 
@@ -62,7 +83,7 @@ fn cudarc<R>(
 /// it later on other streams wait for that. Returns the slice's address.
 fn order<T>(slice: &mut CudaSlice<T>, stream: &Arc<CudaStream>) -> Result<u64, CudaError> {
     let context = Arc::clone(slice.context());
-    cudarc(&context, || {
+    cudarc([&context, stream.context()], || {
         let (address, used) = slice.device_ptr_mut(stream);
         drop(used);
         Ok(address)
@@ -103,7 +124,7 @@ impl<T: Element> NativeArray<Cuda> for ShapedSlice<T> {
             Err(error) => return back(foreign("taking a slice", error), slice, shape),
         };
         let nbytes = slice.num_bytes();
-        let keeper = Keeper::other(slice);
+        let keeper = Keeper::other(Kept(Some(slice)));
         let memory = Memory::new(&context, address, nbytes, keeper, &stream);
         Ok(CudaArray::new(memory, address, T::DTYPE, layout))
     }
@@ -140,6 +161,12 @@ impl<T: Element> TryFrom<CudaArray> for ShapedSlice<T> {
     }
 }
 
+/// Forgets a slice: its memory stays its array's.
+fn leak<T>(slice: CudaSlice<T>) {
+    let _notes = lock(&NOTES);
+    slice.leak();
+}
+
 /// Turns an array into a slice: the one that it began as, else one over its memory, else (where that is
 /// shared, strided, a part, or somebody else's) over a copy.
 fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaArray)> {
@@ -149,8 +176,8 @@ fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, Cud
     let stream = stream::current(array.context());
     if let Some(memory) = array.exclusive().filter(|_| row_major) {
         let whole = memory.address == begins && memory.nbytes == nbytes && !memory.is_exported();
-        let kept = if whole { memory.take_keeper::<CudaSlice<T>>(&stream) } else { Ok(None) };
-        match kept {
+        let kept = if whole { memory.take_keeper::<Kept<T>>(&stream) } else { Ok(None) };
+        match kept.map(|kept| kept.and_then(|mut kept| kept.0.take())) {
             // What this crate queued is done before what the slice's own stream queues next, and
             // before what others do with it.
             Ok(Some(mut slice)) => {
@@ -158,7 +185,7 @@ fn release<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, Cud
                 return match joined.and_then(|()| order(&mut slice, &stream)) {
                     Ok(_) => Ok(slice),
                     Err(error) => {
-                        memory.keep(slice);
+                        memory.keep(Kept(Some(slice)));
                         Err((failed(error), array))
                     }
                 };
@@ -198,7 +225,7 @@ fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaA
     // pool exactly where its context has them. `forget` below leaves that to the slice. cudarc
     // panics where it cannot make events.
     let make = || unsafe { stream.upgrade_device_ptr::<T>(address, count) };
-    let made = cudarc(stream.context(), || {
+    let made = cudarc([stream.context(); 2], || {
         // Dropped with another failure, it would free the memory, which is the array's still.
         let made = catch_unwind(AssertUnwindSafe(make)).map(ManuallyDrop::new);
         made.map_err(|_| CudaError::from_code(2))
@@ -209,7 +236,7 @@ fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaA
     };
     // Notes the write, so that other streams of cudarc wait for it.
     if let Err(error) = order(&mut slice, &stream) {
-        slice.leak();
+        leak(slice);
         return Err((failed(error), array));
     }
     match array.into_memory() {
@@ -218,7 +245,7 @@ fn adopt<T: Element>(mut array: CudaArray) -> Result<CudaSlice<T>, (Error, CudaA
             Ok(slice)
         }
         Err(array) => {
-            slice.leak();
+            leak(slice);
             Err((Error::already_taken("giving a slice"), array))
         }
     }
