@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use arraybridge_core::{Access, AnyArray, ArrayLibrary, Convert, HOST};
 use arraybridge_ndarray::{NdArray, Ndarray};
-use arraybridge_python::{Array, PyArray, PyLibrary, to_python};
+use arraybridge_python::{Array, Cells, PyArray, PyLibrary, to_python};
 use ndarray::Array2;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -103,8 +103,12 @@ impl<'py> Objects<'_, 'py> {
     /// Adds rows of ours and every peer that reads a NumPy array where it is.
     fn reading(&mut self, name: &str, mut ours: impl FnMut() -> Result<()>) -> Result<()> {
         let array = self.get("array")?;
-        let readonly = || Ok(array.cast::<PyArray2<f32>>().map_err(PyErr::from)?.readonly());
-        self.bench.compare(name, "rust-numpy, readonly", &mut ours, readonly)?;
+        let view = || {
+            let array = array.cast::<PyArray2<f32>>().map_err(PyErr::from)?.readonly();
+            std::hint::black_box(array.as_array());
+            Ok(())
+        };
+        self.bench.compare(name, "rust-numpy, readonly and as_array", &mut ours, view)?;
         if self.has("pyo3_dlpack_peer")? {
             let read = self.get("pyo3_dlpack_peer")?.getattr("read")?;
             let peer = |calls| Ok(read.call1((&array, calls)).map(drop)?);
@@ -115,9 +119,9 @@ impl<'py> Objects<'_, 'py> {
     }
 
     fn numpy_to_rust(&mut self) -> Result<()> {
-        let (py, array) = (self.scope.py(), self.get("array")?);
+        let array = self.get("array")?;
         self.reading("NumPy to Rust, borrowed cells", || {
-            PyArray::from_object(&array)?.cells::<f32>(py)?;
+            std::hint::black_box(Cells::<f32>::of(&array)?);
             Ok(())
         })?;
         self.reading("NumPy to Rust, shared (unsafe)", || {
@@ -139,7 +143,14 @@ impl<'py> Objects<'_, 'py> {
         let py = self.scope.py();
         let made = || Array2::<f32>::zeros((8, 8));
         let ours = || Ok(to_python(py, AnyArray::from_native(made())?, "numpy").map(drop)?);
-        let name = "Rust to NumPy, a new array of 8x8";
+        let typed =
+            || Ok(made().convert_to::<PyLibrary>(HOST).map(|made| drop(made.into_object(py)))?);
+        let name = "Rust to NumPy, typed, a new array of 8x8";
+        self.bench.compare(name, "rust-numpy, from_owned_array", typed, || {
+            Ok(PyArray2::from_owned_array(py, made()))
+        })?;
+        self.beside(name, typed, "np.from_dlpack(array)")?;
+        let name = "Rust to NumPy, erased, a new array of 8x8";
         let peer = || Ok(PyArray2::from_owned_array(py, made()));
         self.bench.compare(name, "rust-numpy, from_owned_array", ours, peer)?;
         self.beside(name, ours, "np.from_dlpack(array)")?;
@@ -194,6 +205,9 @@ impl<'py> Objects<'_, 'py> {
         };
         let name = "torch to Rust to torch, a copy of 256 KiB";
         self.beside(name, copied, "torch.from_dlpack(tensor.clone())")?;
+        // The same way for both: an array of another library, read by NumPy or by PyTorch.
+        self.expressions("np.asarray(ours)", "np.asarray(tensor)")?;
+        self.expressions("np.from_dlpack(ours)", "np.from_dlpack(tensor)")?;
         self.expressions("torch.from_dlpack(ours)", "torch.from_dlpack(tensor)")?;
         self.expressions("np.from_dlpack(Array(tensor))", "np.from_dlpack(tensor)")?;
         self.expressions("Array(array).give('torch')", "torch.from_numpy(array)")?;

@@ -211,4 +211,43 @@ proptest! {
             prop_assert_eq!(found, expected);
         }
     }
+
+    #[test]
+    fn axes_make_a_layout_exactly_where_its_arithmetic_fits(axes in extreme_axes()) {
+        let (shape, strides): (Vec<usize>, Vec<isize>) = axes.iter().copied().unzip();
+        let made = Layout::from_axes(axes.iter().copied());
+        prop_assert_eq!(made.is_ok(), fits(&axes));
+        prop_assert_eq!(Layout::new(&shape, &strides).is_ok(), made.is_ok());
+        if let Ok(layout) = made {
+            let kept: Vec<isize> = strides.iter().map(|step| (*step).max(-isize::MAX)).collect();
+            prop_assert_eq!((layout.shape(), layout.strides()), (&shape[..], &kept[..]));
+            let turned = layout.permute(&(0..shape.len()).rev().collect::<Vec<_>>()).unwrap();
+            prop_assert_eq!(turned.is_column_major(), layout.is_row_major());
+            prop_assert_eq!(turned.span(), layout.span());
+        }
+    }
+}
+
+/// More axes than are kept without allocation, with lengths and strides at the ends of what fits.
+fn extreme_axes() -> impl Strategy<Value = Vec<(usize, isize)>> {
+    let most = isize::MAX as usize;
+    let lengths = [0, 1, 2, 3, 5, 1 << 31, 1 << 62, most - 1, most, most + 1, usize::MAX];
+    let steps = [0, 1, -1, 2, 6, -6, 1 << 31, -(1 << 62), isize::MAX, -isize::MAX, isize::MIN];
+    // Small ones more often, or few would fit.
+    let length = prop_oneof![3 => 0usize..4, 1 => proptest::sample::select(lengths.to_vec())];
+    let step = prop_oneof![3 => -4isize..5, 1 => proptest::sample::select(steps.to_vec())];
+    proptest::collection::vec((length, step), 0..8)
+}
+
+/// Whether the number of elements (zeros taken as ones) and the distance of any two, counted with
+/// both, fit: in arithmetic that does not end so soon.
+fn fits(axes: &[(usize, isize)]) -> bool {
+    let most = isize::MAX as i128;
+    let count = axes.iter().fold(1i128, |count, axis| count.saturating_mul(axis.0.max(1) as i128));
+    let mut span = 1i128;
+    for &(length, step) in axes {
+        let reach = (step as i128).max(-most).saturating_mul(length as i128 - 1);
+        span = span.saturating_add(reach.saturating_abs());
+    }
+    count <= most && (axes.iter().any(|axis| axis.0 == 0) || span <= most)
 }

@@ -61,8 +61,13 @@ impl PyArray {
     }
 
     /// The object as a plain reference, which does not count as another holder.
-    pub(crate) fn bound<'a, 'py>(&'a self, py: Python<'py>) -> Option<&'a Bound<'py, PyAny>> {
-        self.object.get().map(|object| object.bind(py))
+    pub(crate) fn bound<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+    ) -> Result<&'a Bound<'py, PyAny>, Error> {
+        let object = self.object.get().map(|object| object.bind(py));
+        // `None` only while it is dropped, when nobody can ask.
+        object.ok_or_else(|| Error::already_taken("using a Python array"))
     }
 
     /// The handle itself; `None` only while it is dropped.
@@ -77,19 +82,17 @@ impl PyArray {
     /// [`Error::InvalidArgument`] for a name that is not known; what the library raises. The array
     /// comes back.
     pub fn into_maker(self, name: &str) -> Result<PyArray, ConversionError<PyArray>> {
-        let made = interpreter::attach(|py| {
-            let maker = Maker::named(name).ok_or_else(|| make::unknown(name))?;
-            if maker == self.maker {
-                return Ok(None);
-            }
-            let object = self.object(py);
-            make::with(maker, &object).map(|made| Some(PyArray::new(made, maker)))
-        });
-        match made {
-            Ok(Some(made)) => Ok(made),
-            Ok(None) => Ok(self),
-            Err(error) => Err(ConversionError::new(error, Some(self))),
+        let Some(maker) = Maker::named(name) else {
+            return Err(ConversionError::new(make::unknown(name), Some(self)));
+        };
+        if maker == self.maker {
+            return Ok(self);
         }
+        let made = interpreter::attach(|py| {
+            let object = self.object(py);
+            make::with(maker, &object).map(|made| PyArray::new(made, maker))
+        });
+        made.map_err(|error| ConversionError::new(error, Some(self)))
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use arraybridge_core::{Access, DType, Element, Error, HostArray, Layout, Owner};
+use arraybridge_core::{Access, DType, Element, Error, HostArray, Layout};
 use pyo3::prelude::*;
 
 use crate::library::NAME;
 use crate::read::{Seen, look};
-use crate::{PyArray, interpreter};
+use crate::{Maker, PyArray, interpreter};
 
 /// An object's elements in main memory, read one by one where they are.
 ///
@@ -24,7 +24,48 @@ pub struct Cells<'py, T> {
     _elements: PhantomData<*const T>,
 }
 
-impl<T: Element> Cells<'_, T> {
+impl<'py, T: Element> Cells<'py, T> {
+    /// Reads the elements of any array object: what [`PyArray::from_object`] and [`PyArray::cells`]
+    /// do, without a handle between.
+    ///
+    /// ```
+    /// use arraybridge_python::pyo3::prelude::*;
+    /// use arraybridge_python::{Cells, exception};
+    ///
+    /// #[pyfunction]
+    /// fn first(array: &Bound<'_, PyAny>) -> PyResult<Option<f32>> {
+    ///     let cells = Cells::<f32>::of(array).map_err(exception)?;
+    ///     Ok(cells.get(&vec![0; cells.shape().len()]))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As of those two.
+    pub fn of(object: &Bound<'py, PyAny>) -> Result<Cells<'py, T>, Error> {
+        match Maker::of(object) {
+            Maker::Numpy => Cells::seen(object),
+            _ => PyArray::from_object(object)?.cells(object.py()),
+        }
+    }
+
+    fn seen(object: &Bound<'py, PyAny>) -> Result<Cells<'py, T>, Error> {
+        interpreter::require()?;
+        let seen = look(object)?;
+        let found = seen.dtype();
+        let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
+        if !fits || T::DTYPE == DType::Bool {
+            return Err(Error::DtypeMismatch { expected: T::DTYPE, found });
+        }
+        require_host(&seen)?;
+        if !seen.layout().is_empty() && !seen.address().is_multiple_of(align_of::<T>()) {
+            return Err(Error::LayoutUnsupported {
+                operation: "reading elements where they are",
+                message: format!("address {:#x} is under-aligned; copy it", seen.address()),
+            });
+        }
+        Ok(Cells { seen, _elements: PhantomData })
+    }
+
     /// Returns the layout.
     pub fn layout(&self) -> &Layout {
         self.seen.layout()
@@ -84,21 +125,7 @@ impl PyArray {
     /// other bytes than 0 and 1), [`Error::LayoutUnsupported`] for an under-aligned address,
     /// [`Error::Unsupported`] for memory that the host cannot read.
     pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
-        interpreter::require()?;
-        let seen = look(&self.object(py))?;
-        let found = seen.dtype();
-        let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
-        if !fits || T::DTYPE == DType::Bool {
-            return Err(Error::DtypeMismatch { expected: T::DTYPE, found });
-        }
-        require_host(&seen)?;
-        if !seen.layout().is_empty() && !seen.address().is_multiple_of(align_of::<T>()) {
-            return Err(Error::LayoutUnsupported {
-                operation: "reading elements where they are",
-                message: format!("address {:#x} is under-aligned; copy it", seen.address()),
-            });
-        }
-        Ok(Cells { seen, _elements: PhantomData })
+        Cells::seen(self.bound(py)?)
     }
 
     /// Shares an object's main memory with Rust, whatever Python code holds it too.
@@ -116,12 +143,10 @@ impl PyArray {
     /// or move them (`numpy.ndarray.resize`, a tensor's `resize_`).
     pub unsafe fn share_unchecked(&self, access: Access) -> Result<HostArray, Error> {
         interpreter::attach(|py| {
-            let seen = look(&self.object(py))?;
+            let seen = look(self.bound(py)?)?;
             require_host(&seen)?;
-            let payload = seen.into_payload()?;
-            let (address, dtype) = (payload.address(), payload.dtype());
-            let layout = payload.layout().clone();
-            let owner: Owner = payload.into_owner();
+            let (address, dtype) = (seen.address(), seen.dtype());
+            let (owner, layout) = seen.into_owner();
             // SAFETY: the producer's description of memory that the owner keeps; how it is reached
             // the caller vouches for.
             unsafe { HostArray::from_raw(owner, address as *mut u8, dtype, layout, access) }

@@ -44,6 +44,11 @@ pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Re
 /// Fails where the interpreter is not one that is supported: what is done attached without
 /// [`attach`] asks for this.
 pub(crate) fn require() -> Result<(), Error> {
+    // What nearly every call finds.
+    if matches!(CHECKED.get(), Some(Ok(()))) && !LEAVING.load(Ordering::Acquire) {
+        thread_state::keep();
+        return Ok(());
+    }
     if is_leaving() {
         return Err(gone());
     }

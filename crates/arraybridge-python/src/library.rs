@@ -40,7 +40,7 @@ impl ArrayLibrary for PyLibrary {
     fn has_device(&self, device: Device) -> Result<bool, Error> {
         if device.is_host() {
             // Counting accelerators takes longer than most exchanges.
-            return Ok(interpreter::availability().is_available());
+            return Ok(interpreter::require().is_ok());
         }
         Ok(exchange::devices()?.contains(&device))
     }

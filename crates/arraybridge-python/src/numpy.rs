@@ -64,6 +64,11 @@ type NewFromDescr = unsafe extern "C" fn(
     c_int,
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
+type View = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut ffi::PyTypeObject,
+) -> *mut ffi::PyObject;
 type SetBase = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
 /// What is used of NumPy, found once.
@@ -73,6 +78,7 @@ pub(crate) struct Numpy {
     descr_from_type: DescrFromType,
     new_from_descr: NewFromDescr,
     set_base: SetBase,
+    view: View,
 }
 
 static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
@@ -113,6 +119,8 @@ impl Numpy {
             new_from_descr: unsafe { entry(table, 94) },
             // SAFETY: `PyArray_SetBaseObject` in both versions.
             set_base: unsafe { entry(table, 282) },
+            // SAFETY: `PyArray_View` in both versions.
+            view: unsafe { entry(table, 137) },
         })
     }
 
@@ -132,18 +140,40 @@ impl Numpy {
         Some(Fields { array, _object: PhantomData })
     }
 
-    /// Makes an array over memory that `base` keeps.
+    /// Makes a view of an array, as its method `view` does.
+    pub(crate) fn view<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = array.py();
+        if self.fields(array.as_borrowed()).is_none() {
+            // A subclass may have a method of its own.
+            return array.call_method0(pyo3::intern!(py, "view"));
+        }
+        let (dtype, class) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: an object of NumPy's own type, whose dtype and type the view has.
+        let view = unsafe { (self.view)(array.as_ptr(), dtype, class) };
+        // SAFETY: a new reference, or null with an exception set.
+        unsafe { Bound::from_owned_ptr_or_err(py, view) }
+    }
+
+    /// Returns whether an array's elements may be written.
+    pub(crate) fn is_writable(&self, array: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Some(fields) = self.fields(array.as_borrowed()) {
+            return Ok(fields.is_writable());
+        }
+        let flags = array.getattr(pyo3::intern!(array.py(), "flags"))?;
+        flags.getattr(pyo3::intern!(array.py(), "writeable"))?.extract()
+    }
+
+    /// Makes a writable array over memory that `base` keeps: row-major without strides.
     ///
     /// # Safety
-    /// As long as `base` lives, `data` leads to the elements of these lengths and strides (in
-    /// bytes), which others reach only as `base` allows.
+    /// As long as `base` lives, `data` leads to the elements of these lengths, which fit in `isize`,
+    /// and strides (in bytes, as many), and nobody but `base` reaches them.
     pub(crate) unsafe fn array<'py>(
         &self,
         data: NonNull<c_void>,
         dtype: DType,
-        lengths: &[isize],
-        strides: &[isize],
-        writable: bool,
+        lengths: &[usize],
+        strides: Option<&[isize]>,
         base: Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>, Error> {
         let py = base.py();
@@ -157,19 +187,17 @@ impl Numpy {
             }
             None => dtype::object(py, dtype)?,
         };
-        let rank = lengths.len() as c_int;
-        let flags = if writable { WRITEABLE } else { 0 };
         // SAFETY: NumPy's type and a dtype, whose reference is given up; as many lengths as strides,
         // which NumPy copies (and it refuses more axes than it has); the caller vouches for the data.
         let made = unsafe {
             (self.new_from_descr)(
                 self.array.as_ptr().cast(),
                 descr.into_ptr(),
-                rank,
-                lengths.as_ptr(),
-                strides.as_ptr(),
+                lengths.len() as c_int,
+                lengths.as_ptr().cast(),
+                strides.map_or(std::ptr::null(), <[isize]>::as_ptr),
                 data.as_ptr(),
-                flags,
+                WRITEABLE,
                 std::ptr::null_mut(),
             )
         };

@@ -13,7 +13,7 @@ use arraybridge_core::{
 use arraybridge_ndarray::{NdArray, Ndarray};
 use arraybridge_python::pyo3::prelude::*;
 use arraybridge_python::pyo3::types::PyDict;
-use arraybridge_python::{Array, CapsuleForm, Maker, PyArray, PyLibrary, to_capsule};
+use arraybridge_python::{Array, CapsuleForm, Cells, Maker, PyArray, PyLibrary, to_capsule};
 use arraybridge_testkit::{LAYOUTS, Sample, watch};
 
 /// Runs Python code and takes what it calls `made`.
@@ -346,6 +346,13 @@ fn cells_read_where_the_elements_are_and_see_what_python_writes() {
         assert_eq!(cells.get(&[2, 1]), Some(50.0));
         assert_eq!((cells.get(&[3, 0]), cells.get(&[0])), (None, None));
         assert!(array.cells::<f32>(py).is_err());
+        assert_eq!(Cells::<f64>::of(&object).unwrap().get(&[2, 1]), Some(50.0));
+        // What NumPy makes an array of is read as that.
+        for (made, index) in [("[[1.5]]", &[0, 0][..]), ("np.float64(1.5)", &[])] {
+            let object = run(py, &format!("import numpy as np; made = {made}"));
+            assert_eq!(Cells::<f64>::of(&object).unwrap().get(index), Some(1.5), "{made}");
+        }
+        assert!(Cells::<f64>::of(py.None().bind(py)).is_err());
 
         let flags = run(py, "import numpy as np; made = np.array([2], dtype='u1').view(bool)");
         let flags = PyArray::from_object(&flags).unwrap();

@@ -11,10 +11,29 @@ const FEW: usize = 4;
 #[derive(Clone)]
 pub(super) enum Axes<T> {
     Few { rank: u8, numbers: [T; FEW] },
-    Many(Box<[T]>),
+    Many(Vec<T>),
 }
 
 impl<T: Copy + Default> Axes<T> {
+    pub(super) fn none() -> Axes<T> {
+        Axes::Few { rank: 0, numbers: [T::default(); FEW] }
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub(super) fn push(&mut self, number: T) {
+        match self {
+            Axes::Few { rank, numbers } => match numbers.get_mut(usize::from(*rank)) {
+                Some(place) => {
+                    *place = number;
+                    *rank += 1;
+                }
+                None => *self = Axes::Many(numbers.iter().copied().chain([number]).collect()),
+            },
+            Axes::Many(numbers) => numbers.push(number),
+        }
+    }
+
     /// Returns the same number for each of `rank` axes.
     pub(super) fn same(number: T, rank: usize) -> Axes<T> {
         std::iter::repeat_n(number, rank).collect()
@@ -34,24 +53,24 @@ impl<T: Copy + Default> Axes<T> {
 
 impl<T: Copy + Default> FromIterator<T> for Axes<T> {
     fn from_iter<I: IntoIterator<Item = T>>(numbers: I) -> Axes<T> {
-        let mut more = numbers.into_iter();
-        let mut numbers = [T::default(); FEW];
-        for (rank, slot) in numbers.iter_mut().enumerate() {
-            match more.next() {
-                Some(number) => *slot = number,
-                None => return Axes::Few { rank: rank as u8, numbers },
-            }
+        let mut axes = Axes::none();
+        for number in numbers {
+            axes.push(number);
         }
-        match more.next() {
-            Some(fifth) => Axes::Many(numbers.into_iter().chain([fifth]).chain(more).collect()),
-            None => Axes::Few { rank: FEW as u8, numbers },
-        }
+        axes
     }
 }
 
 impl<T: Copy + Default> From<&[T]> for Axes<T> {
     fn from(numbers: &[T]) -> Axes<T> {
-        numbers.iter().copied().collect()
+        if numbers.len() > FEW {
+            return Axes::Many(numbers.into());
+        }
+        let mut few = [T::default(); FEW];
+        for (place, number) in few.iter_mut().zip(numbers) {
+            *place = *number;
+        }
+        Axes::Few { rank: numbers.len() as u8, numbers: few }
     }
 }
 

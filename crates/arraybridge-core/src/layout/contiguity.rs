@@ -13,30 +13,12 @@ impl Layout {
     /// Strides of axes of length 1 have no meaning and are ignored, and so are all strides of an
     /// array without elements.
     pub fn is_row_major(&self) -> bool {
-        self.is_compact_in((0..self.rank()).rev())
+        is_compact(self.shape.iter().zip(self.strides.iter()).rev())
     }
 
     /// Returns whether the elements lie one after another, the first axis fastest.
     pub fn is_column_major(&self) -> bool {
-        self.is_compact_in(0..self.rank())
-    }
-
-    fn is_compact_in(&self, fastest_first: impl Iterator<Item = usize>) -> bool {
-        if self.is_empty() {
-            return true;
-        }
-        let mut expected = 1isize;
-        for axis in fastest_first {
-            if self.shape[axis] == 1 {
-                continue;
-            }
-            if self.strides[axis] != expected {
-                return false;
-            }
-            // Lengths and their product fit in isize.
-            expected *= self.shape[axis] as isize;
-        }
-        true
+        is_compact(self.shape.iter().zip(self.strides.iter()))
     }
 
     /// Returns whether the elements fill their span without gap or overlap, in any axis order and
@@ -55,7 +37,8 @@ impl Layout {
         let (mut low, mut high) = (0, 0);
         for (&length, &stride) in self.shape.iter().zip(self.strides.iter()) {
             let reach = stride * (length as isize - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            low += reach.min(0);
+            high += reach.max(0);
         }
         low..high + 1
     }
@@ -127,4 +110,18 @@ impl Layout {
         }
         Layout::from_parts(self.shape.clone(), strides)
     }
+}
+
+/// Returns whether the elements of these axes, the fastest first, lie one after another.
+fn is_compact<'a>(fastest_first: impl Iterator<Item = (&'a usize, &'a isize)>) -> bool {
+    let (mut compact, mut expected) = (true, 1isize);
+    for (&length, &stride) in fastest_first {
+        if length == 0 {
+            return true;
+        }
+        compact &= length == 1 || stride == expected;
+        // Lengths and their product fit in isize.
+        expected *= length as isize;
+    }
+    compact
 }

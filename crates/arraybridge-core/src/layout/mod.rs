@@ -47,12 +47,36 @@ impl Layout {
                 message: format!("{} axes but {} strides", shape.len(), strides.len()),
             });
         }
-        // The one stride without a negative can only be one without meaning (of an axis of length 1,
-        // or where there are no elements), yet reversing its axis would negate it.
-        let strides = strides.iter().map(|&stride| stride.max(-isize::MAX)).collect();
-        let layout = Layout { shape: shape.into(), strides };
-        layout.check()?;
-        Ok(layout)
+        Layout::from_axes(shape.iter().copied().zip(strides.iter().copied()))
+    }
+
+    /// Returns the layout of these axes, each a length and a stride.
+    ///
+    /// ```
+    /// use arraybridge_core::Layout;
+    ///
+    /// // NumPy counts strides in bytes: of float32, four to an element.
+    /// let (shape, bytes) = ([2, 3], [12, 4]);
+    /// let layout = Layout::from_axes(shape.into_iter().zip(bytes.map(|bytes| bytes / 4)))?;
+    /// assert!(layout.is_row_major());
+    /// # Ok::<(), arraybridge_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SizeOverflow`] if the number of elements or an offset does not fit in `isize`.
+    pub fn from_axes(axes: impl IntoIterator<Item = (usize, isize)>) -> Result<Layout, Error> {
+        let (mut shape, mut strides) = (Axes::none(), Axes::none());
+        let mut extent = Extent::default();
+        // One pass: every conversion makes a layout or two.
+        for (length, stride) in axes {
+            // The one stride without a negative can only be one without meaning (of an axis of length
+            // 1, or where there are no elements), yet reversing its axis would negate it.
+            let stride = stride.max(-isize::MAX);
+            extent.add(length, stride);
+            shape.push(length);
+            strides.push(stride);
+        }
+        if extent.fits() { Ok(Layout { shape, strides }) } else { Err(overflow(&shape)) }
     }
 
     /// Returns the compact layout whose last axis runs fastest (C order).
@@ -95,27 +119,6 @@ impl Layout {
         Layout { shape, strides }
     }
 
-    fn check(&self) -> Result<(), Error> {
-        let product = self.shape.iter().try_fold(1isize, |product, &length| {
-            isize::try_from(length.max(1)).ok().and_then(|length| product.checked_mul(length))
-        });
-        product.ok_or_else(|| overflow(&self.shape))?;
-        let (mut low, mut high) = (0isize, 0isize);
-        if !self.is_empty() {
-            for (&length, &stride) in self.shape.iter().zip(self.strides.iter()) {
-                // `length` fits in isize: it is a factor of the product above.
-                let reach = stride.checked_mul(length as isize - 1);
-                let reach = reach.ok_or_else(|| overflow(&self.shape))?;
-                let end = if reach < 0 { &mut low } else { &mut high };
-                *end = end.checked_add(reach).ok_or_else(|| overflow(&self.shape))?;
-            }
-        }
-        high.checked_sub(low)
-            .and_then(|distance| distance.checked_add(1))
-            .map(|_| ())
-            .ok_or_else(|| overflow(&self.shape))
-    }
-
     /// Returns the length of each axis.
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -148,6 +151,47 @@ impl Layout {
     pub fn nbytes(&self, dtype: DType) -> Result<usize, Error> {
         let bytes = self.len().checked_mul(dtype.size());
         bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(|| overflow(&self.shape))
+    }
+}
+
+/// The number of elements and the distance of any two. Axes of length 0 are counted as of length 1,
+/// and without elements there are no distances.
+struct Extent {
+    count: isize,
+    low: isize,
+    high: isize,
+    uncounted: bool,
+    too_far: bool,
+    empty: bool,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent { count: 1, low: 0, high: 0, uncounted: false, too_far: false, empty: false }
+    }
+}
+
+impl Extent {
+    /// Adds an axis, without branches.
+    #[inline]
+    fn add(&mut self, length: usize, stride: isize) {
+        self.empty |= length == 0;
+        let length = length.max(1);
+        let (count, wrapped) = self.count.overflowing_mul(length as isize);
+        self.count = count;
+        self.uncounted |= wrapped | (length > isize::MAX as usize);
+        let (reach, wrapped) = stride.overflowing_mul((length as isize).wrapping_sub(1));
+        let (low, below) = self.low.overflowing_add(reach.min(0));
+        let (high, above) = self.high.overflowing_add(reach.max(0));
+        (self.low, self.high) = (low, high);
+        self.too_far |= wrapped | below | above;
+    }
+
+    /// Returns whether both fit in `isize`.
+    fn fits(&self) -> bool {
+        let (distance, wrapped) = self.high.overflowing_sub(self.low);
+        let too_far = self.too_far | wrapped | (distance == isize::MAX);
+        !self.uncounted && (self.empty || !too_far)
     }
 }
 

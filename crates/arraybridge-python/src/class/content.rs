@@ -103,6 +103,14 @@ impl Content {
         Ok(PyArray::new(array.object(py), array.maker()))
     }
 
+    /// Returns the NumPy array whose memory Python code has, if it has, of an array that nobody works
+    /// with.
+    pub(super) fn parked<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let inside = self.lock();
+        let State::Free(array) = &inside.state else { return None };
+        array.as_array_of::<PyLibrary>().map(|array| array.object(py))
+    }
+
     /// Shows the garbage collector the Python object of an array that is one.
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Ok(inside) = self.0.try_lock() else { return Ok(()) };

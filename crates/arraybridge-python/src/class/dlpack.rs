@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 
 use super::Array;
 use crate::make::capsule;
+use crate::numpy::Numpy;
 use crate::read::look;
 use crate::{Maker, exception, outside};
 
@@ -124,12 +125,11 @@ impl Array {
             };
             return Ok((tensor, true));
         }
-        let array = self.shared(py)?;
+        let array = self.shared_itself(py)?;
         if copy {
             return Ok((array.call_method0(pyo3::intern!(py, "copy"))?, true));
         }
-        let flags = array.getattr(pyo3::intern!(py, "flags"))?;
-        let writable = flags.getattr(pyo3::intern!(py, "writeable"))?.extract()?;
+        let writable = Numpy::get(py).map_err(exception)?.is_writable(&array)?;
         Ok((array, writable))
     }
 }

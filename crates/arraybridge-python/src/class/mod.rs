@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 
 use content::{Content, lost};
 
+use crate::numpy::Numpy;
 use crate::{Maker, PyArray, PyLibrary, exception, make};
 
 #[cfg(feature = "extension-module")]
@@ -103,8 +104,15 @@ impl Array {
         done.map_err(exception)
     }
 
-    /// Returns a NumPy array that shares the elements with Python code, of an array on the host.
+    /// Returns a NumPy array that shares the elements with Python code, of an array on the host: a view,
+    /// whose shape and dtype are its own.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Numpy::get(py).map_err(exception)?.view(&self.shared_itself(py)?)
+    }
+
+    /// Returns the NumPy array whose memory is shared with Python code, which is not to be handed out:
+    /// nobody else's but an object of NumPy's that this class holds.
+    fn shared_itself<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !self.home.device.is_host() {
             return Err(exception(Error::Unsupported {
                 library: self.home.library.name(),
@@ -116,10 +124,12 @@ impl Array {
             let array = self.content.python(py)?;
             let object = array.object(py);
             return match array.maker() {
-                // A view, whose shape and dtype are its own.
-                Maker::Numpy => object.call_method0(pyo3::intern!(py, "view")),
+                Maker::Numpy => Ok(object),
                 _ => make::as_numpy(&object).map_err(exception),
             };
+        }
+        if let Some(parked) = self.content.parked(py) {
+            return Ok(parked);
         }
         let mut taken = self.content.take(py)?;
         let array = &mut taken.array;
@@ -127,11 +137,7 @@ impl Array {
             py.detach(|| park(array)).map_err(exception)?;
         }
         let parked = array.as_ref().and_then(AnyArray::as_array_of::<PyLibrary>);
-        let parked = parked.map(|parked| parked.object(py));
-        drop(taken);
-        // A view, whose shape and dtype are its own.
-        let parked = parked.ok_or_else(lost).map_err(exception)?;
-        parked.call_method0(pyo3::intern!(py, "view"))
+        parked.map(|parked| parked.object(py)).ok_or_else(lost).map_err(exception)
     }
 
     /// Returns NumPy's view of the elements for a function that may write into it, of an array on the

@@ -23,7 +23,7 @@ fn shared(note: &'static str) -> Obstacle {
 /// reference of a weak one between two of its parts, so it holds at one moment; and from then on there
 /// is nobody to make one.
 pub(super) fn claim<'py>(py: Python<'py>, array: &PyArray) -> Result<Seen<'py>, Obstacle> {
-    let Some(object) = array.bound(py) else { return Err(shared("the array is gone")) };
+    let object = array.bound(py)?;
     let numpy = Numpy::get(py)?;
     let Some(mut fields) = numpy.fields(object.as_borrowed()) else {
         return Err(shared("only a numpy.ndarray can be proven to be nobody else's"));
@@ -77,7 +77,7 @@ fn references(object: &Bound<'_, PyAny>) -> isize {
 /// Takes the host array out of a NumPy array that was claimed, if it lies over one of ours just as
 /// it was made.
 pub(super) fn unwrap(array: &PyArray, claimed: &Seen<'_>, py: Python<'_>) -> Option<HostArray> {
-    let base = Numpy::get(py).ok()?.fields(array.bound(py)?.as_borrowed())?.base(py)?;
+    let base = Numpy::get(py).ok()?.fields(array.bound(py).ok()?.as_borrowed())?.base(py)?;
     let memory = base.cast::<Memory>().ok()?.get();
     let kept = memory.array()?;
     let same = kept.as_ptr() as usize == claimed.address()

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-use arraybridge_core::{Error, HostArray};
+use arraybridge_core::{DType, Error, HostArray, Layout};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -48,18 +48,23 @@ pub(crate) fn over_claimed<'py>(
 ) -> Result<Bound<'py, PyAny>, Error> {
     let numpy = Numpy::get(py)?;
     let (dtype, data) = (array.dtype(), array.as_ptr().cast_mut().cast());
-    // An axis that is never stepped along may have any stride here, and NumPy wants bytes.
-    let layout = array.layout().canonical();
-    let overflow = || Error::SizeOverflow { shape: layout.shape().to_vec() };
-    let lengths = layout.shape().iter().map(|&length| isize::try_from(length).ok());
-    let lengths: SmallVec<[isize; 4]> = lengths.collect::<Option<_>>().ok_or_else(overflow)?;
-    let strides = layout.strides().iter().map(|step| step.checked_mul(dtype.size() as isize));
-    let strides: SmallVec<[isize; 4]> = strides.collect::<Option<_>>().ok_or_else(overflow)?;
+    let layout = array.layout();
+    let lengths: SmallVec<[usize; 4]> = SmallVec::from_slice(layout.shape());
+    let strides = if layout.is_row_major() { None } else { Some(byte_strides(layout, dtype)?) };
     // NumPy would allocate for null, which only an array without elements has.
     let data = NonNull::new(data).unwrap_or(NonNull::<u64>::dangling().cast());
     let memory = Bound::new(py, Memory::new(array));
     let memory = memory.map_err(|error| raised(py, "making a NumPy array", error))?;
     // SAFETY: the host array's own description, whose memory the `Memory` keeps; nobody else reaches
     // it, which was proven before.
-    unsafe { numpy.array(data, dtype, &lengths, &strides, true, memory.into_any()) }
+    unsafe { numpy.array(data, dtype, &lengths, strides.as_deref(), memory.into_any()) }
+}
+
+/// Returns the strides in bytes, for which an axis that is never stepped along may have any here.
+fn byte_strides(layout: &Layout, dtype: DType) -> Result<SmallVec<[isize; 4]>, Error> {
+    let layout = layout.canonical();
+    let strides = layout.strides().iter().map(|step| step.checked_mul(dtype.size() as isize));
+    strides
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::SizeOverflow { shape: layout.shape().into() })
 }

@@ -24,8 +24,8 @@ pub(crate) struct Seen<'py> {
 enum Keeper<'py> {
     /// The object itself, and what it told: looking at an array takes no allocation.
     Object(Told<'py>),
-    /// What it exported.
-    Export(DlpackPayload),
+    /// What it exported; boxed, because what is seen of an array is moved often.
+    Export(Box<DlpackPayload>),
 }
 
 impl<'py> Seen<'py> {
@@ -40,18 +40,20 @@ impl<'py> Seen<'py> {
     ) -> Result<Seen<'py>, Error> {
         let span = layout.byte_span(dtype)?;
         let inside = |edge: isize| (data as usize).checked_add_signed(edge).is_some();
-        let somewhere = inside(span.start) && inside(span.end);
-        if !(somewhere || layout.is_empty()) {
-            return Err(Error::InvalidPayload {
-                field: "data",
-                message: "the elements leave the address space".into(),
-            });
-        }
-        if data.is_null() && !layout.is_empty() {
-            return Err(Error::InvalidPayload {
-                field: "data",
-                message: format!("the pointer is null for {} elements", layout.len()),
-            });
+        // Where there are elements, their span is not empty.
+        if !span.is_empty() {
+            if data.is_null() {
+                return Err(Error::InvalidPayload {
+                    field: "data",
+                    message: format!("the pointer is null for {} elements", layout.len()),
+                });
+            }
+            if !(inside(span.start) && inside(span.end)) {
+                return Err(Error::InvalidPayload {
+                    field: "data",
+                    message: "the elements leave the address space".into(),
+                });
+            }
         }
         let (address, keeper) = (data as usize, Keeper::Object(keeper));
         Ok(Seen { address, dtype, layout, device, keeper })
@@ -63,7 +65,7 @@ impl<'py> Seen<'py> {
             dtype: export.dtype(),
             layout: export.layout().clone(),
             device: export.device(),
-            keeper: Keeper::Export(export),
+            keeper: Keeper::Export(Box::new(export)),
         }
     }
 
@@ -91,12 +93,11 @@ impl<'py> Seen<'py> {
     /// Makes a payload of it. Its access says that others may write, unless the object said that it
     /// had made a copy.
     pub(crate) fn into_payload(self) -> Result<DlpackPayload, Error> {
-        let (object, told) = match self.keeper {
-            Keeper::Export(payload) => return Ok(payload),
+        let told = match self.keeper {
+            Keeper::Export(payload) => return Ok(*payload),
             Keeper::Object(told) => told,
         };
-        let owner = Owner::new(Attached::new((object.unbind(), told.map(Bound::unbind))));
-        let data = self.address as *mut c_void;
+        let (owner, data) = (keep(told), self.address as *mut c_void);
         // SAFETY: the object promises this memory for as long as it and what it told live, which the
         // owner holds; this thread is attached, so that nobody else writes the elements while they
         // are copied here, unless somebody breaks Python's own rule.
@@ -112,4 +113,17 @@ impl<'py> Seen<'py> {
             )
         }
     }
+
+    /// Returns what keeps the memory, and the layout.
+    pub(crate) fn into_owner(self) -> (Owner, Layout) {
+        let owner = match self.keeper {
+            Keeper::Export(payload) => payload.into_owner(),
+            Keeper::Object(told) => keep(told),
+        };
+        (owner, self.layout)
+    }
+}
+
+fn keep((object, told): Told<'_>) -> Owner {
+    Owner::new(Attached::new((object.unbind(), told.map(Bound::unbind))))
 }
