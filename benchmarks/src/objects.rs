@@ -14,10 +14,11 @@ use pyo3::types::PyDict;
 
 use crate::pairs::Bench;
 
-/// What all rows are about: so small that copies of it stay in the caches.
+/// What the rows are about: so small that copies of it stay in the caches, but for one.
 const SETUP: &std::ffi::CStr = c"
 import numpy as np
 array = np.ones((256, 256), np.float32)
+large = np.ones((4096, 4096), np.float32)
 try:
     import torch
     tensor = torch.ones((256, 256))
@@ -130,12 +131,18 @@ impl<'py> Objects<'_, 'py> {
             NdArray::from_host(unsafe { array.share_unchecked(Access::Immutable) }?);
             Ok(())
         })?;
-        self.bench.compare(
-            "NumPy to Rust, a copy of 256 KiB",
-            "rust-numpy, to_owned_array",
-            || Ok(PyArray::from_object(&array)?.convert_to::<Ndarray>(HOST)?),
-            || Ok(array.cast::<PyArray2<f32>>().map_err(PyErr::from)?.to_owned_array()),
-        )
+        for (name, array) in [
+            ("NumPy to Rust, a copy of 256 KiB", array),
+            ("NumPy to Rust, a copy of 64 MiB", self.get("large")?),
+        ] {
+            self.bench.compare(
+                name,
+                "rust-numpy, to_owned_array",
+                || Ok(PyArray::from_object(&array)?.convert_to::<Ndarray>(HOST)?),
+                || Ok(array.cast::<PyArray2<f32>>().map_err(PyErr::from)?.to_owned_array()),
+            )?;
+        }
+        Ok(())
     }
 
     /// Small arrays made for each call: both sides take them over, and free them.
