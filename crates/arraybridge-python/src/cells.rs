@@ -7,8 +7,8 @@ use arraybridge_core::{Access, DType, Element, Error, HostArray, Layout};
 use pyo3::prelude::*;
 
 use crate::library::NAME;
-use crate::read::{Seen, look};
-use crate::{Maker, PyArray, interpreter};
+use crate::read::{self, Seen, look};
+use crate::{PyArray, interpreter};
 
 /// An object's elements in main memory, read one by one where they are.
 ///
@@ -42,15 +42,14 @@ impl<'py, T: Element> Cells<'py, T> {
     /// # Errors
     /// As of those two.
     pub fn of(object: &Bound<'py, PyAny>) -> Result<Cells<'py, T>, Error> {
-        match Maker::of(object) {
-            Maker::Numpy => Cells::seen(object),
-            _ => PyArray::from_object(object)?.cells(object.py()),
+        interpreter::require()?;
+        match read::of_array(object)? {
+            Some(seen) => Cells::seen(seen),
+            None => PyArray::from_object(object)?.cells(object.py()),
         }
     }
 
-    fn seen(object: &Bound<'py, PyAny>) -> Result<Cells<'py, T>, Error> {
-        interpreter::require()?;
-        let seen = look(object)?;
+    fn seen(seen: Seen<'py>) -> Result<Cells<'py, T>, Error> {
         let found = seen.dtype();
         let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
         if !fits || T::DTYPE == DType::Bool {
@@ -125,7 +124,8 @@ impl PyArray {
     /// other bytes than 0 and 1), [`Error::LayoutUnsupported`] for an under-aligned address,
     /// [`Error::Unsupported`] for memory that the host cannot read.
     pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
-        Cells::seen(self.bound(py)?)
+        interpreter::require()?;
+        Cells::seen(look(self.bound(py)?)?)
     }
 
     /// Shares an object's main memory with Rust, whatever Python code holds it too.

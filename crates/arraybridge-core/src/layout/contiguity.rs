@@ -31,16 +31,15 @@ impl Layout {
     ///
     /// The start is negative where strides are. An array without elements reaches none.
     pub fn span(&self) -> Range<isize> {
-        if self.is_empty() {
-            return 0..0;
-        }
-        let (mut low, mut high) = (0, 0);
+        let (mut low, mut high, mut empty) = (0isize, 0isize, false);
         for (&length, &stride) in self.shape.iter().zip(self.strides.iter()) {
-            let reach = stride * (length as isize - 1);
-            low += reach.min(0);
-            high += reach.max(0);
+            // Nothing wraps where there are elements.
+            let reach = stride.wrapping_mul((length as isize).wrapping_sub(1));
+            low = low.wrapping_add(reach.min(0));
+            high = high.wrapping_add(reach.max(0));
+            empty |= length == 0;
         }
-        low..high + 1
+        if empty { 0..0 } else { low..high + 1 }
     }
 
     /// Returns the offsets in bytes that the array reaches, relative to its first element.

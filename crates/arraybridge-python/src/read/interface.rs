@@ -41,7 +41,7 @@ const NOT_SWAPPED: c_int = 0x200;
 
 /// Looks into an object that is exactly a NumPy array; `None` for any other, and for dtypes that are
 /// told apart by name.
-pub(super) fn of_array<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Seen<'py>>, Error> {
+pub(crate) fn of_array<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Seen<'py>>, Error> {
     let Some(array) = Numpy::get(object.py())?.fields(object.as_borrowed()) else {
         return Ok(None);
     };

@@ -18,6 +18,7 @@ use crate::make;
 pub(crate) use capsule::{LEGACY, VERSIONED};
 pub(crate) use dlpack::accelerator;
 pub(crate) use exchange_api::Table;
+pub(crate) use interface::of_array;
 pub(crate) use seen::Seen;
 
 /// What is asked of a producer.
