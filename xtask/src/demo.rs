@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 
-use crate::libtorch;
+use crate::setup::python::CURRENT;
 use crate::task::Task;
+use crate::{interpreter, libtorch};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -23,12 +24,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     // The program runs in the workspace's root, so what was given is made absolute first.
     let output = std::path::absolute(&arguments.output)?;
-    let run = "run --quiet -p arraybridge-examples --bin demo";
-    let mut task = if libtorch::is_there() {
-        libtorch::with_libtorch(Task::cargo(&format!("{run} --features tch --")))?
-    } else {
-        Task::cargo(&format!("{run} --"))
-    };
+    // What needs a native library to build takes part where that is there.
+    let mut features = Vec::new();
+    if libtorch::is_there() {
+        features.push("tch");
+    }
+    if interpreter::missing().is_none() && CURRENT.there().is_some() {
+        features.push("python");
+    }
+    let run = "run --quiet -p arraybridge-examples --bin demo --features";
+    let mut task = Task::cargo(run).args([&features.join(","), "--"]);
+    if libtorch::is_there() {
+        task = libtorch::with_libtorch(task)?;
+    }
     task = task.args([std::ffi::OsStr::new("--output"), output.as_os_str()]);
     if let Some(file) = &arguments.file {
         task = task.args([std::path::absolute(file)?]);

@@ -118,7 +118,9 @@ fn programs() -> Result<Outcome> {
         let import = Task::new(CURRENT.environment.python()?).args(["-c", code]);
         import.env("PYTHONPATH", &folder.display().to_string()).run()?;
     }
-    Ok(Outcome::Done(Tally::default()))
+    // The demo, in which Python's library takes part then.
+    let demo = "test -p arraybridge-examples --features python --test demo";
+    Ok(Outcome::Done(Task::cargo(demo).run()?))
 }
 
 fn backend() -> Result<Outcome> {
