@@ -17,10 +17,13 @@ use crate::{PyArray, interpreter};
 ///
 /// Native code that Python code started may write while it lets others run; who starts that has to
 /// order it with this, as with every other reader in Python. Nor may the memory be freed under its
-/// readers, as `numpy.ndarray.resize` does with `refcheck=False` and a tensor's `resize_` does: views
-/// in Python would hang likewise.
+/// readers, as `numpy.ndarray.resize` does with `refcheck=False`, and `numpy.ndarray.__setstate__` and a
+/// tensor's `resize_` do: views in Python would hang likewise.
 pub struct Cells<'py, T> {
     seen: Seen<'py>,
+    /// A second reference beside that of what was seen: `resize` takes an array with two of them for one
+    /// that its caller alone holds.
+    _object: Bound<'py, PyAny>,
     _elements: PhantomData<*const T>,
 }
 
@@ -44,12 +47,13 @@ impl<'py, T: Element> Cells<'py, T> {
     pub fn of(object: &Bound<'py, PyAny>) -> Result<Cells<'py, T>, Error> {
         interpreter::require()?;
         match read::of_array(object)? {
-            Some(seen) => Cells::seen(seen),
+            Some(seen) => Cells::checked(object, seen),
             None => PyArray::from_object(object)?.cells(object.py()),
         }
     }
 
-    fn seen(seen: Seen<'py>) -> Result<Cells<'py, T>, Error> {
+    /// Checks that the elements can be read as `T` where they are.
+    fn checked(object: &Bound<'py, PyAny>, seen: Seen<'py>) -> Result<Cells<'py, T>, Error> {
         let found = seen.dtype();
         let fits = found == T::DTYPE || (found == DType::Bool && T::DTYPE == DType::U8);
         if !fits || T::DTYPE == DType::Bool {
@@ -62,7 +66,7 @@ impl<'py, T: Element> Cells<'py, T> {
                 message: format!("address {:#x} is under-aligned; copy it", seen.address()),
             });
         }
-        Ok(Cells { seen, _elements: PhantomData })
+        Ok(Cells { seen, _object: object.clone(), _elements: PhantomData })
     }
 
     /// Returns the layout.
@@ -87,7 +91,7 @@ impl<'py, T: Element> Cells<'py, T> {
         let offset: isize = steps.map(|(&at, &step)| at as isize * step).sum();
         let first = self.seen.address() as *const T;
         // SAFETY: the elements that were seen are readable as long as that lives, the index is one of them,
-        // `cells` found dtype and alignment right, and every bit pattern is a valid T (bool is
+        // `checked` found dtype and alignment right, and every bit pattern is a valid T (bool is
         // refused). No reference is made, and Python code runs on this thread alone.
         Some(unsafe { first.wrapping_offset(offset).read_volatile() })
     }
@@ -125,7 +129,8 @@ impl PyArray {
     /// [`Error::Unsupported`] for memory that the host cannot read.
     pub fn cells<'py, T: Element>(&self, py: Python<'py>) -> Result<Cells<'py, T>, Error> {
         interpreter::require()?;
-        Cells::seen(look(self.bound(py)?)?)
+        let object = self.bound(py)?;
+        Cells::checked(object, look(object)?)
     }
 
     /// Shares an object's main memory with Rust, whatever Python code holds it too.
@@ -140,7 +145,7 @@ impl PyArray {
     /// Until the last handle on the result is dropped, nobody reaches the memory in other ways than
     /// `access` says: with [`Access::Immutable`] no Python code, and no native code that it started,
     /// writes the elements; with [`Access::Exclusive`] none reads them either. Nor does anybody free
-    /// or move them (`numpy.ndarray.resize`, a tensor's `resize_`).
+    /// or move them (`numpy.ndarray.resize` and `__setstate__`, a tensor's `resize_`).
     pub unsafe fn share_unchecked(&self, access: Access) -> Result<HostArray, Error> {
         interpreter::attach(|py| {
             let seen = look(self.bound(py)?)?;

@@ -154,6 +154,57 @@ impl Numpy {
         unsafe { Bound::from_owned_ptr_or_err(py, view) }
     }
 
+    /// Makes an array over the elements of another one, of which it holds the `base` and not the array
+    /// itself: nobody reaches that by way of this.
+    pub(crate) fn twin<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = array.py();
+        let Some(fields) = self.fields(array.as_borrowed()) else { return self.view(array) };
+        let Some(base) = fields.base(py) else { return self.view(array) };
+        let descr = fields.array.descr.cast_mut().cast();
+        // SAFETY: the live array's dtype.
+        let descr = unsafe { Bound::from_borrowed_ptr(py, descr) };
+        let told = &fields.array;
+        // SAFETY: what the live array says of its memory, which `base` keeps.
+        unsafe {
+            self.make(
+                descr,
+                (told.rank, told.lengths, told.strides),
+                told.data,
+                told.flags & WRITEABLE,
+                base.to_owned(),
+            )
+        }
+    }
+
+    /// Makes an array.
+    ///
+    /// # Safety
+    /// The axes are their number and as many lengths and strides (in bytes; null for row-major ones),
+    /// and as long as `base` lives, `data` leads to their elements.
+    unsafe fn make<'py>(
+        &self,
+        descr: Bound<'py, PyAny>,
+        (rank, lengths, strides): (c_int, *const isize, *const isize),
+        data: *mut c_void,
+        flags: c_int,
+        base: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (class, descr) = (self.array.as_ptr().cast(), descr.into_ptr());
+        let like = std::ptr::null_mut();
+        // SAFETY: NumPy's type and a dtype, whose reference is given up; NumPy copies the axes (and
+        // refuses more than it has); the caller vouches for the rest.
+        let made = unsafe {
+            (self.new_from_descr)(class, descr, rank, lengths, strides, data, flags, like)
+        };
+        // SAFETY: a new reference, or null with an exception set.
+        let made = unsafe { Bound::from_owned_ptr_or_err(base.py(), made) }?;
+        // SAFETY: an array that has no base yet, and a reference that is given up.
+        match unsafe { (self.set_base)(made.as_ptr(), base.into_ptr()) } {
+            0 => Ok(made),
+            _ => Err(PyErr::fetch(made.py())),
+        }
+    }
+
     /// Returns whether an array's elements may be written.
     pub(crate) fn is_writable(&self, array: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Some(fields) = self.fields(array.as_borrowed()) {
@@ -167,7 +218,7 @@ impl Numpy {
     ///
     /// # Safety
     /// As long as `base` lives, `data` leads to the elements of these lengths, which fit in `isize`,
-    /// and strides (in bytes, as many), and nobody but `base` reaches them.
+    /// and strides (in bytes, as many), writable and reached by nobody but through `base`.
     pub(crate) unsafe fn array<'py>(
         &self,
         data: NonNull<c_void>,
@@ -187,27 +238,10 @@ impl Numpy {
             }
             None => dtype::object(py, dtype)?,
         };
-        // SAFETY: NumPy's type and a dtype, whose reference is given up; as many lengths as strides,
-        // which NumPy copies (and it refuses more axes than it has); the caller vouches for the data.
-        let made = unsafe {
-            (self.new_from_descr)(
-                self.array.as_ptr().cast(),
-                descr.into_ptr(),
-                lengths.len() as c_int,
-                lengths.as_ptr().cast(),
-                strides.map_or(std::ptr::null(), <[isize]>::as_ptr),
-                data.as_ptr(),
-                WRITEABLE,
-                std::ptr::null_mut(),
-            )
-        };
-        // SAFETY: a new reference, or null with an exception set.
-        let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }.map_err(failed)?;
-        // SAFETY: an array that has no base yet, and a reference that is given up.
-        match unsafe { (self.set_base)(made.as_ptr(), base.into_ptr()) } {
-            0 => Ok(made),
-            _ => Err(failed(PyErr::fetch(py))),
-        }
+        let strides = strides.map_or(std::ptr::null(), <[isize]>::as_ptr);
+        let axes = (lengths.len() as c_int, lengths.as_ptr().cast(), strides);
+        // SAFETY: what the caller vouches for.
+        unsafe { self.make(descr, axes, data.as_ptr(), WRITEABLE, base) }.map_err(failed)
     }
 }
 

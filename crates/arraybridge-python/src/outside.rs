@@ -10,6 +10,8 @@ use arraybridge_core::{
     Obstacle, Owner,
 };
 
+use crate::read::runs_backwards;
+
 /// A target of conversions that stands for consumers unknown. They may write, so it takes memory
 /// that nobody else reaches, and copies the rest, by the routes that every library takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +52,7 @@ pub(crate) fn payload(
 
 /// Declines what consumers that are not known may not be handed.
 fn refuse(access: Access, layout: &Layout) -> Result<(), Obstacle> {
-    if layout.strides().iter().any(|&step| step < 0) && !layout.is_empty() {
+    if runs_backwards(layout) {
         // PyTorch ends the process when it is handed such a tensor.
         let note = "an axis runs backwards, which most consumers of DLPack cannot take";
         return Err(Decline::new(DeclineReason::Layout).note(note).into());

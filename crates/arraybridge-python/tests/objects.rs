@@ -366,6 +366,23 @@ fn cells_read_where_the_elements_are_and_see_what_python_writes() {
 }
 
 #[test]
+fn an_array_whose_cells_are_read_is_not_resized() {
+    if !common::python() {
+        return;
+    }
+    Python::attach(|py| {
+        let object = run(py, "import numpy as np; made = np.full(10, 7.0)");
+        let cells = Cells::<f64>::of(&object).unwrap();
+        // Called from here, it sees this thread's one reference and those of the cells.
+        let error = object.call_method1("resize", (8_000_000,)).unwrap_err();
+        assert!(error.to_string().contains("resize"), "{error}");
+        assert_eq!(cells.get(&[9]), Some(7.0));
+        drop(cells);
+        object.call_method1("resize", (8_000_000,)).unwrap();
+    });
+}
+
+#[test]
 fn torch_gets_no_memory_that_its_owner_never_changes() {
     if !common::python() || !common::has("torch") {
         return;

@@ -50,7 +50,7 @@ impl Layout {
         Layout::from_axes(shape.iter().copied().zip(strides.iter().copied()))
     }
 
-    /// Returns the layout of these axes, each a length and a stride.
+    /// Returns the layout of these axes, each a length and a stride in elements.
     ///
     /// ```
     /// use arraybridge_core::Layout;

@@ -44,21 +44,25 @@ impl<T> ShapedSlice<T> {
 }
 
 /// Held while cudarc notes failures in a context: any of its calls, on any thread, takes the note of
-/// another and puts it back later. Nobody else's code runs under it.
+/// another and puts it back later. What the application itself does with cudarc meanwhile is not held
+/// off, so a failure of the driver may still be told to the other one.
 static NOTES: Mutex<()> = Mutex::new(());
 
-/// A slice whose memory an array uses. It is dropped on another thread than the calls below.
+/// A slice whose memory an array uses. It is dropped on the context's own thread while others call.
 struct Kept<T>(Option<CudaSlice<T>>);
 
 impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
-        let _notes = lock(&NOTES);
-        drop(self.0.take());
+        let Some(slice) = self.0.take() else { return };
+        let _thread = Bound::preserve();
+        // Freed in a stream's order, it waits for nothing. Else it does, and nobody is to wait with it.
+        let _notes = slice.context().has_async_alloc().then(|| lock(&NOTES));
+        drop(slice);
     }
 }
 
 /// Calls cudarc, which leaves its context current and notes failures in the context of the slice or of
-/// the stream, each a handle with notes of its own: those alone that are of this call are its errors,
+/// the stream, each a handle with notes of its own: those alone that are noted meanwhile are its errors,
 /// and the thread's context stays what it was.
 fn cudarc<R>(
     contexts: [&CudaContext; 2],

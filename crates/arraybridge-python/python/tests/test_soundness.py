@@ -384,14 +384,77 @@ def replaced(*arguments, **keywords):
         left -= 1
     return original(*arguments, **keywords)
 builtins.__import__ = replaced
+def made(array, axis):
+    global weak
+    result = np.zeros(array.shape)
+    weak = weakref.ref(result)
+    return result
+seized = 0
 for left in range(12):
     array = ab.convert(np.arange(1000.0), "ndarray")
-    weak, strong = weakref.ref(array.__array__().base), None
-    armed = True
-    array[0]
+    weak, strong, armed = None, None, True
+    # What the function returns becomes an array of ndarray, in place if nobody else reaches it.
+    second = np.apply_over_axes(made, array, [0])
     armed = False
-    second = array.to("ndarray")
+    assert second.library == "ndarray"
     if strong is not None:
+        seized += 1
         strong[0] = -5
     assert np.asarray(second)[0] == 0, left
+assert seized
 """)
+
+
+def test_an_export_outlives_what_becomes_of_the_object_it_was_made_of():
+    whole = np.full(1_000_000, 7.0)
+    part = whole[:]
+    exported = np.from_dlpack(ab.Array(part))
+    part.shape = (1000, 1000)
+    part.dtype = "i8"
+    # It lets go of what it is a view of.
+    part.__setstate__((1, (3,), np.dtype("f8"), False, bytes(24)))
+    del whole
+    gc.collect()
+    assert exported.shape == (1_000_000,) and (exported == 7).all()
+
+    own = np.zeros(10)
+    exported = np.from_dlpack(ab.Array(own))
+    with pytest.raises(ValueError, match="resize"):
+        own.resize(1_000_000)
+    assert exported.shape == (10,)
+
+
+def test_nobody_reaches_the_array_that_is_held_while_python_has_the_memory():
+    array = ab.Array(np.arange(12.0).reshape(3, 4)).to("ndarray")
+    view = array.__array__()
+    assert not isinstance(view.base, np.ndarray)
+    view.shape = (12,)
+    view.dtype = "i8"
+    view.flags.writeable = False
+    assert array.shape == array.__array__().shape == (3, 4) and len(array) == 3
+    assert array.__array__().dtype == "f8" and array.__array__().flags.writeable
+    assert np.from_dlpack(array).shape == (3, 4) and np.sum(array, axis=1).shape == (3,)
+    assert np.shares_memory(array.__array__(), view)
+
+
+def test_an_array_that_a_producer_keeps_is_not_changed():
+    class Producer:
+        kept = np.arange(3.0)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.kept
+
+    made = ab.Array(Producer())
+    view = made.__array__()
+    view.shape = (3, 1)
+    view.flags.writeable = False
+    assert Producer.kept.shape == (3,) and Producer.kept.flags.writeable
+
+
+@pytest.mark.parametrize("step", ["even", "odd"])
+def test_one_element_runs_nowhere(step):
+    records = np.zeros(1, [("a", "f8"), ("b", "i1")])["a"]
+    one = (np.zeros(1) if step == "even" else records)[::-1]
+    assert one.strides[0] < 0
+    assert np.from_dlpack(ab.Array(one)).shape == (1,)
+    assert np.shares_memory(np.from_dlpack(ab.Array(one)), one)

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::Array;
 use crate::make::capsule;
 use crate::numpy::Numpy;
-use crate::read::look;
+use crate::read::{look, runs_backwards};
 use crate::{Maker, exception, outside};
 
 #[pymethods]
@@ -103,7 +103,7 @@ impl Array {
     pub(super) fn tensor(&self, py: Python<'_>, copy: bool) -> PyResult<DlpackPayload> {
         let (object, writable) = self.exported(py, copy)?;
         let seen = look(&object).map_err(exception)?;
-        if seen.layout().strides().iter().any(|&step| step < 0) && !seen.layout().is_empty() {
+        if runs_backwards(seen.layout()) {
             // PyTorch ends the process when it is handed such a tensor.
             return Err(PyBufferError::new_err(
                 "an axis runs backwards in memory, which most consumers of DLPack cannot take; \
@@ -125,7 +125,7 @@ impl Array {
             };
             return Ok((tensor, true));
         }
-        let array = self.shared_itself(py)?;
+        let array = self.kept(py)?;
         if copy {
             return Ok((array.call_method0(pyo3::intern!(py, "copy"))?, true));
         }

@@ -104,15 +104,26 @@ impl Array {
         done.map_err(exception)
     }
 
-    /// Returns a NumPy array that shares the elements with Python code, of an array on the host: a view,
-    /// whose shape and dtype are its own.
+    /// Returns a NumPy array that shares the elements with Python code, of an array on the host: its
+    /// shape and dtype are its own, so that nobody changes those of this one.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Numpy::get(py).map_err(exception)?.view(&self.shared_itself(py)?)
+        let (numpy, array) = (Numpy::get(py).map_err(exception)?, self.in_numpy(py)?);
+        if self.home.maker.is_some() { numpy.view(&array) } else { numpy.twin(&array) }
     }
 
-    /// Returns the NumPy array whose memory is shared with Python code, which is not to be handed out:
-    /// nobody else's but an object of NumPy's that this class holds.
-    fn shared_itself<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns an object that keeps the elements for a consumer who is not handed the object: the NumPy
+    /// array that this one holds while Python code has its memory, or a view of an object of NumPy's.
+    fn kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.home.maker {
+            // Which could let go of what it is a view of.
+            Some(Maker::Numpy) => self.shared(py),
+            _ => self.in_numpy(py),
+        }
+    }
+
+    /// Returns the elements as NumPy's: the object itself if it is one, what a producer makes of it, or
+    /// the array that this one holds while Python code has its memory.
+    fn in_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !self.home.device.is_host() {
             return Err(exception(Error::Unsupported {
                 library: self.home.library.name(),

@@ -50,7 +50,8 @@ pub(crate) fn over_claimed<'py>(
     let (dtype, data) = (array.dtype(), array.as_ptr().cast_mut().cast());
     let layout = array.layout();
     let lengths: SmallVec<[usize; 4]> = SmallVec::from_slice(layout.shape());
-    let strides = if layout.is_row_major() { None } else { Some(byte_strides(layout, dtype)?) };
+    let compact = layout.is_row_major() && !layout.is_empty();
+    let strides = if compact { None } else { Some(byte_strides(layout, dtype)?) };
     // NumPy would allocate for null, which only an array without elements has.
     let data = NonNull::new(data).unwrap_or(NonNull::<u64>::dangling().cast());
     let memory = Bound::new(py, Memory::new(array));

@@ -14,7 +14,7 @@ use crate::library::NAME;
 use crate::maker::Maker;
 use crate::numpy::Numpy;
 use crate::once::once;
-use crate::read::{Table, look};
+use crate::read::{Table, look, runs_backwards};
 
 /// The error for a name that is no maker of arrays.
 pub(crate) fn unknown(name: &str) -> Error {
@@ -91,10 +91,7 @@ fn acceptable<'py>(object: &Bound<'py, PyAny>, maker: Maker) -> Result<Bound<'py
     let seen = look(object)?;
     let takes = match maker {
         // PyTorch would write read-only memory, and ends the process at a negative stride.
-        Maker::Torch => {
-            flag(pyo3::intern!(py, "writeable"))?
-                && seen.layout().strides().iter().all(|&step| step >= 0)
-        }
+        Maker::Torch => flag(pyo3::intern!(py, "writeable"))? && !runs_backwards(seen.layout()),
         // JAX knows gaps between elements as little as it does repeated ones.
         _ => flag(pyo3::intern!(py, "forc"))?,
     };
@@ -130,14 +127,17 @@ fn by_table<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = object.py();
     let Some(array) = Numpy::get(py)?.fields(object.as_borrowed()) else { return Ok(None) };
-    let simple = array.dtype().is_some() && array.strides().iter().all(|&step| step >= 0);
-    if !(simple && array.is_writable()) {
+    if array.dtype().is_none() || !array.is_writable() {
+        return Ok(None);
+    }
+    let seen = look(object)?;
+    if runs_backwards(seen.layout()) {
         return Ok(None);
     }
     let find = || Ok(py.import("torch")?.getattr("Tensor")?.cast_into::<PyType>()?.unbind());
     let Ok(tensor) = once(py, &TENSOR, find) else { return Ok(None) };
     match Table::of(tensor.bind(py))? {
-        Some(table) => table.import(py, capsule::content(object, &look(object)?, true)?),
+        Some(table) => table.import(py, capsule::content(object, &seen, true)?),
         None => Ok(None),
     }
 }

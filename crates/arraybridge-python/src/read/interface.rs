@@ -214,17 +214,18 @@ fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<La
     }
     // Sizes are powers of two, and this is read for every array: shifting is faster than dividing.
     let shift = dtype.size().trailing_zeros();
+    let fits = |bytes: isize| (bytes >> shift) << shift == bytes;
     let axes = shape.iter().zip(strides);
-    let is_odd =
-        |(&length, &bytes): (&isize, &isize)| (bytes >> shift) << shift != bytes && length != 1;
     // Strides of axes that are never stepped along carry no meaning, whatever they are.
-    if axes.clone().any(is_odd) && !shape.contains(&0) {
+    let misfit = |(&length, &bytes): (&isize, &isize)| !fits(bytes) && length != 1;
+    if axes.clone().any(misfit) && !shape.contains(&0) {
         return Err(refuse(
             "strides",
             "they are no multiples of the element's size; `numpy.ascontiguousarray` copies it",
         ));
     }
-    Layout::from_axes(axes.map(|(&length, &bytes)| (length as usize, bytes >> shift)))
+    let step = |bytes: isize| if fits(bytes) { bytes >> shift } else { 0 };
+    Layout::from_axes(axes.map(|(&length, &bytes)| (length as usize, step(bytes))))
 }
 
 fn refuse(field: &'static str, message: &str) -> Error {

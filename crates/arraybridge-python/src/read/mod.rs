@@ -7,8 +7,8 @@ mod interface;
 mod refuse;
 mod seen;
 
-use arraybridge_core::Error;
 use arraybridge_core::dlpack::DlpackStream;
+use arraybridge_core::{Error, Layout};
 use pyo3::prelude::*;
 
 use crate::depth::Level;
@@ -110,6 +110,13 @@ fn by_methods<'py>(object: &Bound<'py, PyAny>, wish: Wish) -> Result<Seen<'py>, 
         field: "object",
         message: format!("`{}` is no array", object.get_type()),
     })
+}
+
+/// Returns whether an axis runs backwards in memory: PyTorch ends the process when it is handed such a
+/// tensor, and few others take it.
+pub(crate) fn runs_backwards(layout: &Layout) -> bool {
+    let mut axes = layout.shape().iter().zip(layout.strides());
+    axes.any(|(&length, &step)| length > 1 && step < 0) && !layout.is_empty()
 }
 
 /// Returns where an object's own memory is, if it shows it: not that of a copy which it makes.
