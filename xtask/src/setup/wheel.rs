@@ -59,7 +59,9 @@ impl Wheel {
         let mut pip = Task::new(python)
             .args("-m pip download --disable-pip-version-check --no-deps".split_whitespace())
             .args(["--only-binary=:all:", "--implementation", implementation])
-            .args(["--python-version", version, "--abi", name.abi]);
+            .args(["--python-version", version, "--abi", name.abi])
+            // A tag such as py3 says too little, and no Python runs it.
+            .args(["--ignore-requires-python"]);
         for platform in &name.platforms {
             pip = pip.args(["--platform", platform]);
         }
