@@ -49,6 +49,7 @@ struct Descr {
 /// The words of an object's head: references and type.
 const HEAD: usize = size_of::<ffi::PyObject>() / size_of::<usize>();
 
+const C_CONTIGUOUS: c_int = 0x1;
 const OWNS_DATA: c_int = 0x4;
 const WRITEABLE: c_int = 0x400;
 
@@ -269,6 +270,12 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn lengths(&self) -> &'a [isize] {
         self.axes(self.array.lengths)
+    }
+
+    /// Returns whether the elements lie one after another, the last axis fastest: NumPy keeps this flag,
+    /// for which strides of axes of length 1 and of arrays without elements do not count.
+    pub(crate) fn is_row_major(&self) -> bool {
+        self.array.flags & C_CONTIGUOUS != 0
     }
 
     /// Returns the strides in bytes.
