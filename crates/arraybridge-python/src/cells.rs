@@ -60,7 +60,7 @@ impl<'py, T: Element> Cells<'py, T> {
             return Err(Error::DtypeMismatch { expected: T::DTYPE, found });
         }
         require_host(&seen)?;
-        if !seen.layout().is_empty() && !seen.address().is_multiple_of(align_of::<T>()) {
+        if !seen.address().is_multiple_of(align_of::<T>()) && !seen.layout().is_empty() {
             return Err(Error::LayoutUnsupported {
                 operation: "reading elements where they are",
                 message: format!("address {:#x} is under-aligned; copy it", seen.address()),

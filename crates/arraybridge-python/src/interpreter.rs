@@ -38,6 +38,7 @@ pub(crate) fn is_leaving() -> bool {
 /// Runs `body` attached to the interpreter, which is started if nobody has.
 pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Result<R, Error> {
     require()?;
+    thread_state::keep();
     thread_state::try_attach(body).ok_or_else(gone)?
 }
 
@@ -46,7 +47,6 @@ pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> Result<R, Error>) -> Re
 pub(crate) fn require() -> Result<(), Error> {
     // What nearly every call finds.
     if matches!(CHECKED.get(), Some(Ok(()))) && !LEAVING.load(Ordering::Acquire) {
-        thread_state::keep();
         return Ok(());
     }
     if is_leaving() {
