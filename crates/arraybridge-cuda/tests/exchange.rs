@@ -57,17 +57,21 @@ fn reason(result: Result<CudaArray, Obstacle>) -> DeclineReason {
 
 #[test]
 fn a_consumers_stream_waits_and_nobody_else() {
+    // What other tests wait for is not to be counted.
+    if common::case().is_none() {
+        return common::in_a_child("a_consumers_stream_waits_and_nobody_else", "counted", &[]);
+    }
     alone(|| {
         let context = CudaContext::new(0).unwrap();
         let consumer = context.new_stream().unwrap();
         let array = Cuda::from_host(&ramp(1000), GPU).unwrap();
-        common::delay(100_000);
+        common::delay(400_000);
         let made = Cuda::astype(&Cuda::astype(&array, DType::F64).unwrap(), DType::F32).unwrap();
         let waits = calls("cuCtxSynchronize") + calls("cuStreamSynchronize");
         let started = std::time::Instant::now();
         let payload = exported(made, Some(handle(&consumer)));
         let got = consume(&consumer, &payload);
-        assert!(started.elapsed().as_millis() < 80, "the export waited on the host");
+        assert!(started.elapsed().as_millis() < 300, "the export waited on the host");
         assert_eq!(calls("cuCtxSynchronize") + calls("cuStreamSynchronize"), waits);
         // The consumer lets go while its stream still reads.
         drop(payload);
