@@ -153,12 +153,10 @@ impl<'py> Objects<'_, 'py> {
         let typed =
             || Ok(made().convert_to::<PyLibrary>(HOST).map(|made| drop(made.into_object(py)))?);
         let name = "Rust to NumPy, typed, a new array of 8x8";
-        self.bench.compare(name, "rust-numpy, from_owned_array", typed, || {
-            Ok(PyArray2::from_owned_array(py, made()))
-        })?;
+        let peer = || Ok(PyArray2::from_owned_array(py, made()));
+        self.bench.compare(name, "rust-numpy, from_owned_array", typed, peer)?;
         self.beside(name, typed, "np.from_dlpack(array)")?;
         let name = "Rust to NumPy, erased, a new array of 8x8";
-        let peer = || Ok(PyArray2::from_owned_array(py, made()));
         self.bench.compare(name, "rust-numpy, from_owned_array", ours, peer)?;
         self.beside(name, ours, "np.from_dlpack(array)")?;
         let mut array: Option<NdArray> = Some(made().convert_to::<Ndarray>(HOST)?);

@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // The program runs in the workspace's root, so what was given is made absolute first.
     let output = std::path::absolute(&arguments.output)?;
     // What needs a native library to build takes part where that is there.
-    let mut features = Vec::new();
-    if libtorch::is_there() {
+    let (torch, mut features) = (libtorch::is_there(), Vec::new());
+    if torch {
         features.push("tch");
     }
     if interpreter::missing().is_none() && CURRENT.there().is_some() {
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let run = "run --quiet -p arraybridge-examples --bin demo --features";
     let mut task = Task::cargo(run).args([&features.join(","), "--"]);
-    if libtorch::is_there() {
+    if torch {
         task = libtorch::with_libtorch(task)?;
     }
     task = task.args([std::ffi::OsStr::new("--output"), output.as_os_str()]);

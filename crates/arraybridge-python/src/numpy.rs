@@ -87,9 +87,6 @@ static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
 impl Numpy {
     /// Returns NumPy, which is imported if nobody has.
     pub(crate) fn get(py: Python<'_>) -> Result<&'static Numpy, Error> {
-        if let Some(found) = NUMPY.get(py) {
-            return Ok(found);
-        }
         let found = once(py, &NUMPY, || Numpy::find(py));
         found.map_err(|error| raised(py, "importing NumPy", error))
     }

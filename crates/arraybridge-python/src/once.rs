@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 ///
 /// `find` may run Python code, and with it whatever the garbage collector runs, so it runs outside of
 /// the place's lock: that is not to be waited for by the thread that holds it.
+#[inline]
 pub(crate) fn once<'a, T>(
     py: Python<'_>,
     place: &'a PyOnceLock<T>,

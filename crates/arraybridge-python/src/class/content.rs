@@ -19,7 +19,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use crate::once::once;
-use crate::{PyArray, PyLibrary, exception};
+use crate::{Maker, PyArray, PyLibrary, exception};
 
 /// An array that one thread at a time works with.
 pub(super) struct Content(Mutex<Inside>);
@@ -95,20 +95,18 @@ impl Content {
         }
     }
 
-    /// Returns a second handle on the Python object of an array that is one.
-    pub(super) fn python(&self, py: Python<'_>) -> PyResult<PyArray> {
-        let inside = self.lock();
-        let State::Free(array) = &inside.state else { return Err(exception(lost())) };
-        let array = array.as_array_of::<PyLibrary>().ok_or_else(|| exception(lost()))?;
-        Ok(PyArray::new(array.object(py), array.maker()))
-    }
-
-    /// Returns the NumPy array whose memory Python code has, if it has, of an array that nobody works
-    /// with.
-    pub(super) fn parked<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    /// Returns the Python object that is held, and its maker: that of an array that is one, or NumPy's
+    /// while Python code has the memory of another. `None` while a thread works with the array.
+    pub(super) fn held<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyAny>, Maker)> {
         let inside = self.lock();
         let State::Free(array) = &inside.state else { return None };
-        array.as_array_of::<PyLibrary>().map(|array| array.object(py))
+        array.as_array_of::<PyLibrary>().map(|array| (array.object(py), array.maker()))
+    }
+
+    /// Returns a second handle on the Python object of an array that is one.
+    pub(super) fn python(&self, py: Python<'_>) -> PyResult<PyArray> {
+        let (object, maker) = self.held(py).ok_or_else(|| exception(lost()))?;
+        Ok(PyArray::new(object, maker))
     }
 
     /// Shows the garbage collector the Python object of an array that is one.

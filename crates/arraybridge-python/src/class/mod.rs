@@ -131,16 +131,11 @@ impl Array {
                 remedy: "bring it there: `array.to(library, 'host')`",
             }));
         }
-        if self.home.maker.is_some() {
-            let array = self.content.python(py)?;
-            let object = array.object(py);
-            return match array.maker() {
-                Maker::Numpy => Ok(object),
-                _ => make::as_numpy(&object).map_err(exception),
-            };
-        }
-        if let Some(parked) = self.content.parked(py) {
-            return Ok(parked);
+        match self.content.held(py) {
+            Some((object, Maker::Numpy)) => return Ok(object),
+            Some((object, _)) => return make::as_numpy(&object).map_err(exception),
+            None if self.home.maker.is_some() => return Err(exception(lost())),
+            None => {}
         }
         let mut taken = self.content.take(py)?;
         let array = &mut taken.array;

@@ -215,6 +215,7 @@ fn layout(shape: &[isize], strides: Option<&[isize]>, dtype: DType) -> Result<La
         return Err(refuse("strides", "there are not as many as axes"));
     }
     // Sizes are powers of two, and this is read for every array: shifting is faster than dividing.
+    debug_assert!(dtype.size().is_power_of_two());
     let shift = dtype.size().trailing_zeros();
     let fits = |bytes: isize| (bytes >> shift) << shift == bytes;
     let axes = shape.iter().zip(strides);
