@@ -451,10 +451,18 @@ def test_an_array_that_a_producer_keeps_is_not_changed():
     assert Producer.kept.shape == (3,) and Producer.kept.flags.writeable
 
 
-@pytest.mark.parametrize("step", ["even", "odd"])
-def test_one_element_runs_nowhere(step):
-    records = np.zeros(1, [("a", "f8"), ("b", "i1")])["a"]
-    one = (np.zeros(1) if step == "even" else records)[::-1]
-    assert one.strides[0] < 0
-    assert np.from_dlpack(ab.Array(one)).shape == (1,)
-    assert np.shares_memory(np.from_dlpack(ab.Array(one)), one)
+RECORDS = np.zeros(1, [("a", "f8"), ("b", "i1")])
+ONE_ELEMENT_AXES = {
+    "even": np.zeros(1)[::-1],
+    "odd": RECORDS["a"][::-1],
+    "even, beside gaps": np.zeros((1, 4, 2))[::-1, :, 0],
+    "odd, beside gaps": np.lib.stride_tricks.as_strided(np.zeros(64), (1, 4), (-9, 16)),
+}
+
+
+@pytest.mark.parametrize("steps", ONE_ELEMENT_AXES)
+def test_an_axis_of_one_element_runs_nowhere(steps):
+    array = ONE_ELEMENT_AXES[steps]
+    assert array.strides[0] < 0
+    exported = np.from_dlpack(ab.Array(array))
+    assert exported.shape == array.shape and np.shares_memory(exported, array)
